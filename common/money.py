@@ -1,0 +1,51 @@
+"""Money: exact integers of a billionth of the currency, never binary floating point."""
+
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Final, NewType
+
+Money = NewType("Money", int)
+"""An amount in billionths of one dollar (or euro, or core-hour): exact under + - * and //."""
+
+UNITS: Final = 1_000_000_000
+NOTHING: Final = Money(0)
+
+
+def money(text: str | int | Decimal) -> Money:
+    """Read an amount such as `"0.08"`, `12` or `"1_500.25"`.
+
+    Floats are not taken: write the digits you mean.
+    """
+    try:
+        with localcontext() as exact:
+            exact.prec = 60
+            units = Decimal(text) * UNITS
+            whole = units.to_integral_value()
+    except (InvalidOperation, ValueError) as error:
+        raise ValueError(f"{text!r} is not an amount of money; write for example 12.50") from error
+    if not units.is_finite():
+        raise ValueError(f"{text!r} is not an amount of money; write for example 12.50")
+    if whole != units:
+        raise ValueError(f"{text} is finer than a billionth, the smallest unit kept")
+    return Money(int(whole))
+
+
+def show(amount: Money, currency: str = "$", *, places: int = 2) -> str:
+    """Write an amount for people, rounded half up to `places`, further if it would show as nothing.
+
+    A currency of one character stands before the number, a longer one (`core-hours`) after it.
+    """
+    value = Decimal(abs(amount)) / UNITS
+    while amount and places < 9 and value < Decimal(1).scaleb(-places) / 2:
+        places += 1
+    sign = "-" if amount < 0 else ""
+    digits = f"{_half_up(value, places):,.{places}f}"
+    return f"{sign}{currency}{digits}" if len(currency) == 1 else f"{sign}{digits} {currency}"
+
+
+def as_decimal(amount: Money) -> Decimal:
+    """The amount in whole currency, exactly; what `--json` prints as text."""
+    return Decimal(amount) / UNITS
+
+
+def _half_up(value: Decimal, places: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-places), rounding="ROUND_HALF_UP")

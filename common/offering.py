@@ -1,0 +1,45 @@
+"""An offering: one kind of machine that can be had, at a price, up to a number (a cluster, in the paper)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NewType
+
+from bats.common.money import NOTHING, Money
+
+ClusterName = NewType("ClusterName", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """What a machine of this kind costs and how many there are.
+
+    `price` is for one machine and one ATU (accountable time unit), paid when the ATU is entered.
+    `minimum_seconds` is charged even to a machine that stops earlier.
+    `boundary_seconds` is how long before the end of an ATU a machine must be told to stop so
+    that it is surely gone in time.
+    """
+
+    name: ClusterName
+    price: Money
+    atu_seconds: float
+    max_machines: int
+    slots: int = 1
+    minimum_seconds: float = 0.0
+    boundary_seconds: float = 0.0
+    backend: str = "local"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.price < NOTHING:
+            raise ValueError(f"offering {self.name}: price must not be negative")
+        if not (math.isfinite(self.atu_seconds) and self.atu_seconds > 0):
+            raise ValueError(f"offering {self.name}: the ATU must last longer than 0 s")
+        if self.max_machines < 0 or self.slots < 1:
+            raise ValueError(f"offering {self.name}: needs max >= 0 and slots >= 1")
+        if not 0 <= self.boundary_seconds < self.atu_seconds:
+            raise ValueError(f"offering {self.name}: must stop within an ATU")
+
+    @property
+    def free(self) -> bool:
+        return self.price == NOTHING
