@@ -1,0 +1,1 @@
+"""The shared vocabulary: money, billing, offerings, messages, the authenticated link."""

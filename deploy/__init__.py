@@ -1,0 +1,1 @@
+"""Provisioning: one file per back end behind one small protocol."""

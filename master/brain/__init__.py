@@ -1,0 +1,1 @@
+"""All decisions, no IO: events and the time go in, commands come out."""
