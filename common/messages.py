@@ -1,0 +1,244 @@
+"""What master, worker and client say to each other: small typed facts, versioned, packed with msgpack.
+
+Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
+"""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, NewType
+
+PROTOCOL: Final = 1
+"""Raised with every change that an older peer would misunderstand."""
+
+BagId = NewType("BagId", int)
+TaskId = NewType("TaskId", int)  # the row of the sweep, from 0
+MachineId = NewType("MachineId", int)  # counted by the master; never used twice
+
+
+class AttemptId(NamedTuple):
+    """One execution of a task."""
+
+    bag: BagId
+    task: TaskId
+    attempt: int  # from 1
+
+
+class Outcome(enum.IntEnum):
+    """How an attempt ended."""
+
+    DONE = 0  # exit code 0
+    FAILED = 1  # another exit code, or ended by a signal that was not ours
+    TIMED_OUT = 2  # ran longer than the bag allows
+    KILLED = 3  # the master asked for it, or the worker stopped
+    NOT_STARTED = 4  # could not be started: no such program, no such folder, disk full
+
+
+# --- worker to master ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First message on every connection; a worker that knew this master before says what it holds."""
+
+    release: str
+    machine: MachineId
+    incarnation: str  # random, one per daemon process
+    slots: int
+    host: str
+    pid: int
+    holding: tuple[AttemptId, ...]  # queued or running
+    unacknowledged: int  # results still in the outbox
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Enroll:
+    """A single-use ticket's holder asks to be known by a key of its own from now on."""
+
+    machine: MachineId
+    public_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    running: tuple[tuple[AttemptId, float], ...]  # with elapsed seconds
+    queued: int
+    lease_seconds: float  # what is left of it, as the worker sees it
+
+
+class Result(NamedTuple):
+    """How one attempt went. A tuple, because there are a million of them."""
+
+    bag: BagId
+    task: TaskId
+    attempt: int
+    outcome: int  # an Outcome
+    exit_code: int  # negative: ended by that signal
+    wall_seconds: float
+    user_seconds: float
+    system_seconds: float
+    peak_kib: int
+    output_bytes: int  # of stdout and stderr together, before any cut
+    excerpt: str  # the last lines of stderr (else stdout) of a failure; empty when done
+    slot: int
+    outputs: tuple[tuple[str, str, int], ...] = ()  # collected files: name, sha256, bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A batch; kept in the worker's outbox until `ResultsStored(serial)`."""
+
+    serial: int
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Attempts handed back unstarted, because they waited too long behind a running task."""
+
+    attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    reason: str
+
+
+# --- master to worker ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    release: str
+    heartbeat_seconds: float
+    lease_seconds: float  # from now; the worker ends itself after that unless renewed
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Said once, then the connection is ignored. `retry` says whether trying again can help."""
+
+    reason: str
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BagSpec:
+    """What a worker must know of a bag to run its tasks; sent once per connection, before its tasks.
+
+    `command` (shell) or `argv` (no shell) are templates with `{name}` placeholders, as are
+    `cwd`, the values of `env`, `stdin` and `outputs`; each task brings the values of `names`.
+    """
+
+    bag: BagId
+    names: tuple[str, ...]
+    command: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    timeout_seconds: float = 0.0  # 0: none
+    output_folder: str = ""  # where stdout and stderr go when that folder is shared; else sent back
+    output_cap_bytes: int = 1 << 20  # per stream; head and tail are kept
+    inputs: tuple[tuple[str, str, int, int], ...] = ()  # name, sha256, bytes, mode
+    outputs: tuple[str, ...] = ()  # patterns
+    compat: str = ""  # "", "slurm" or "sge": also set their array variables
+    tasks: int = 0  # size of the bag
+    cluster: str = ""  # the machine's offering, for BATS_CLUSTER
+
+
+class Order(NamedTuple):
+    """One attempt to run: the values fill the bag's templates."""
+
+    task: TaskId
+    attempt: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run these, in this order, `slots` at a time."""
+
+    bag: BagId
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Stop these if they run, forget them if they are queued; each is answered by a KILLED result."""
+
+    attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsStored:
+    serial: int  # everything up to here is durable at the master
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Kill what runs, report, exit."""
+
+    reason: str
+
+
+# --- files, both ways -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WantBlob:
+    """Send me this content from `offset` on."""
+
+    sha256: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlobChunk:
+    sha256: str
+    offset: int
+    total: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlobStored:
+    """The receiver holds `offset` bytes of it; all of it, checked, when that is the total."""
+
+    sha256: str
+    offset: int
+
+
+# --- client and master ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A client asks; `verb` names a handler, `body` holds plain data."""
+
+    id: int
+    verb: str
+    body: dict[str, Any]
+    release: str = ""
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    id: int
+    body: dict[str, Any]
+    error: str = ""  # one sentence when it could not be done
+    exit_code: int = 0  # what a command line should end with
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a long answer; `Reply` ends it."""
+
+    id: int
+    body: dict[str, Any]

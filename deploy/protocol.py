@@ -1,0 +1,147 @@
+"""What every back end can do: the one small protocol between the fleet loop and the world.
+
+A back end starts and stops machines; it never decides. Nothing here knows of budgets or bags.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bats.common.errors import BatsError
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+
+
+class Feature(enum.Enum):
+    """What some back ends cannot do; `lacks()` says why, in words a user reads."""
+
+    BILLING_START = "says since when a machine is charged"
+    ORPHANS = "finds machines of a master that died"
+    PREEMPTION = "tells a machine taken away from one that broke"
+    POWER_OFF = "ends the bill itself when a lease runs out"
+
+
+class State(enum.Enum):
+    REQUESTED = "requested"  # asked for; the provider has not answered
+    QUEUED = "queued"  # the provider knows it and makes it wait; not charged
+    STARTING = "starting"  # being charged, the worker has not joined yet
+    UP = "up"
+    STOPPING = "stopping"
+    GONE = "gone"
+
+
+class Gone(enum.Enum):
+    """Why a machine is gone. Only what is worth telling apart: each has another consequence."""
+
+    STOPPED = "stopped"  # as asked
+    EXPIRED = "expired"  # its lease or time limit ran out: expected, no fault
+    PREEMPTED = "pre-empted"  # taken away by the provider: normal, try again
+    FAILED = "failed"  # did not start, or broke: counts against the offering
+    LOST = "lost"  # the provider does not know it any more
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a machine needs to join: handed over privately (stdin, a 0600 file), never on a command line."""
+
+    machine: MachineId
+    master: tuple[str, ...]  # addresses to try, "tcp://host:port"
+    server_key: str  # the master's public key (z85)
+    public_key: str  # this machine's own pair, admitted for this machine alone
+    secret_key: str
+    slots: int
+    lease_seconds: float  # from start: a worker that never reaches the master ends after that
+    single_use: bool = False  # the worker must enroll a key of its own at once
+    state_folder: str = ""  # where the worker keeps its outbox and scratch; "" lets it choose
+    power_off: str = ""  # command run when the lease runs out, for back ends that need it
+    speed: float = 1.0  # emulated speed of a local machine; real machines have 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What the provider says of one machine, in durations (clocks differ)."""
+
+    state: State
+    address: str = ""  # job id, host, instance id: what a person would look for
+    charged_seconds: float | None = None  # for how long it has been charged; None: not (yet)
+    gone: Gone | None = None
+    detail: str = ""  # the reason in the provider's words; with the log's last lines if it failed
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A machine that an earlier life of this master started and that still lives."""
+
+    machine: MachineId | None  # None: it cannot be told which
+    offering: str
+    address: str
+    charged_seconds: float | None
+
+
+class Backend(Protocol):
+    """One per offering that uses it. Methods may be called concurrently; none blocks the loop."""
+
+    def lacks(self) -> Mapping[Feature, str]: ...
+
+    async def check(self) -> str:
+        """Whether this offering can work at all; one sentence when it can.
+
+        Raises RefusedError with one sentence when it cannot.
+        """
+        ...
+
+    async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
+        """Ask for one machine per ticket. Those that could not be asked for are GONE with the reason.
+
+        Raises BusyError when nothing was started and it may work later, RefusedError when it
+        will never work. Starting a machine again that was already asked for starts no second one.
+        """
+        ...
+
+    async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
+        """One call for many: providers charge per query. Unknown machines are GONE (LOST)."""
+        ...
+
+    async def stop(self, machines: Sequence[MachineId]) -> None:
+        """Stop and stop being charged; twice, or for unknown ones, is no error."""
+        ...
+
+    async def list_ours(self) -> Sequence[Orphan]:
+        """Everything this master ever started here that still lives, found by tag or job name."""
+        ...
+
+    async def log(self, machine: MachineId) -> str:
+        """The last lines the machine's worker wrote, as far as they can be had; "" if not."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; machines live on."""
+        ...
+
+
+class BackendError(BatsError):
+    """The provider did not do what was asked; the message is one sentence for the user."""
+
+
+class BusyError(BackendError):
+    """May work later (no capacity, rate limit, network): the fleet loop backs off and tries again."""
+
+
+class RefusedError(BackendError):
+    """Will fail the same way again (credentials, unknown partition): the offering is set aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all back ends of one master share."""
+
+    master_id: str  # random, kept in the state folder: marks what is ours at every provider
+    state_folder: str  # on this machine; a back end may keep a folder of its own name in it
+    worker_command: tuple[str, ...]  # how to start a worker here: (python, "-m", "bats.worker")
+
+
+class Factory(Protocol):
+    """Found by name: `bats.deploy.registry.BACKENDS`, or the entry point group `bats.backends`."""
+
+    def __call__(self, offering: Offering, site: Site) -> Backend: ...
