@@ -35,4 +35,4 @@ class StoreDamagedError(BatsError):
 
 
 class BrokenInvariantError(AssertionError):
-    """This should never happen. Please report it with the journal of the run."""
+    """A bug in BaTS. Please report it with the journal of the run."""

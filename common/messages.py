@@ -1,4 +1,4 @@
-"""What master, worker and client say to each other: small typed facts, versioned, packed with msgpack.
+"""What master, worker and client say to each other: small typed facts, with a version.
 
 Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
 """
@@ -38,7 +38,7 @@ class Outcome(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """First message on every connection; a worker that knew this master before says what it holds."""
+    """First on every connection; a worker that knew this master before says what it holds."""
 
     release: str
     machine: MachineId
@@ -124,7 +124,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class BagSpec:
-    """What a worker must know of a bag to run its tasks; sent once per connection, before its tasks.
+    """What a worker must know of a bag; sent once per connection, before the bag's tasks.
 
     `command` (shell) or `argv` (no shell) are templates with `{name}` placeholders, as are
     `cwd`, the values of `env`, `stdin` and `outputs`; each task brings the values of `names`.
@@ -165,7 +165,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Stop these if they run, forget them if they are queued; each is answered by a KILLED result."""
+    """Stop these if they run, forget them if queued; each is answered by a KILLED result."""
 
     attempts: tuple[AttemptId, ...]
 

@@ -1,4 +1,4 @@
-"""An offering: one kind of machine that can be had, at a price, up to a number (a cluster, in the paper)."""
+"""An offering: one kind of machine that can be had at a price (a cluster, in the paper)."""
 
 import math
 from collections.abc import Mapping

@@ -78,7 +78,7 @@ class RuntimeProfile:
         return total / number
 
     def sample(self) -> Sequence[float]:
-        """Finished runtimes in rising order; of a large number, the means of `EXACT` equal shares."""
+        """Finished runtimes, rising; of a large number, the means of `EXACT` equal shares."""
         if not self._binned:
             return tuple(self._exact)
         share = np.linspace(0, self.count, EXACT + 1)
