@@ -41,13 +41,14 @@ class Hello:
     """First on every connection; a worker that knew this master before says what it holds."""
 
     release: str
-    machine: MachineId
+    machine: MachineId  # -1: started by hand, nobody asked for it; `Welcome` says its number
     incarnation: str  # random, one per daemon process
     slots: int
     host: str
     pid: int
     holding: tuple[AttemptId, ...]  # queued or running
     unacknowledged: int  # results still in the outbox
+    offering: str = ""  # of a machine started by hand: which offering it counts as
     protocol: int = PROTOCOL
 
 
@@ -112,6 +113,7 @@ class Welcome:
     release: str
     heartbeat_seconds: float
     lease_seconds: float  # from now; the worker ends itself after that unless renewed
+    machine: MachineId = MachineId(-1)  # the number given to one that came by hand
 
 
 @dataclass(frozen=True, slots=True)

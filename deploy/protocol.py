@@ -11,6 +11,22 @@ from typing import Protocol
 from bats.common.errors import BatsError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.ticket import Ticket
+
+__all__ = [
+    "Backend",
+    "BackendError",
+    "BusyError",
+    "Factory",
+    "Feature",
+    "Gone",
+    "Orphan",
+    "RefusedError",
+    "Sighting",
+    "Site",
+    "State",
+    "Ticket",
+]
 
 
 class Feature(enum.Enum):
@@ -39,23 +55,6 @@ class Gone(enum.Enum):
     PREEMPTED = "pre-empted"  # taken away by the provider: normal, try again
     FAILED = "failed"  # did not start, or broke: counts against the offering
     LOST = "lost"  # the provider does not know it any more
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What a machine needs to join: handed over privately (stdin, a 0600 file), never on a command line."""
-
-    machine: MachineId
-    master: tuple[str, ...]  # addresses to try, "tcp://host:port"
-    server_key: str  # the master's public key (z85)
-    public_key: str  # this machine's own pair, admitted for this machine alone
-    secret_key: str
-    slots: int
-    lease_seconds: float  # from start: a worker that never reaches the master ends after that
-    single_use: bool = False  # the worker must enroll a key of its own at once
-    state_folder: str = ""  # where the worker keeps its outbox and scratch; "" lets it choose
-    power_off: str = ""  # command run when the lease runs out, for back ends that need it
-    speed: float = 1.0  # emulated speed of a local machine; real machines have 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Backend(Protocol):
         ...
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
-        """Ask for one machine per ticket. Those that could not be asked for are GONE with the reason.
+        """Ask for one machine per ticket. Those that could not be asked for are GONE, with why.
 
         Raises BusyError when nothing was started and it may work later, RefusedError when it
         will never work. Starting a machine again that was already asked for starts no second one.
@@ -125,7 +124,7 @@ class BackendError(BatsError):
 
 
 class BusyError(BackendError):
-    """May work later (no capacity, rate limit, network): the fleet loop backs off and tries again."""
+    """May work later (no capacity, rate limit, network): the fleet loop backs off, then retries."""
 
 
 class RefusedError(BackendError):
