@@ -36,6 +36,7 @@ class Feature(enum.Enum):
     ORPHANS = "finds machines of a master that died"
     PREEMPTION = "tells a machine taken away from one that broke"
     POWER_OFF = "ends the bill itself when a lease runs out"
+    QUEUE = "makes a machine wait, uncharged, until there is room for it"
 
 
 class State(enum.Enum):

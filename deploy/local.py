@@ -1,0 +1,138 @@
+"""Machines that are worker processes of this computer: free, at once, and for emulating others."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+from bats.common.ticket import Ticket, to_json
+from bats.deploy import processes, settings
+from bats.deploy.protocol import Feature, Gone, Orphan, RefusedError, Sighting, Site, State
+from bats.deploy.roster import Roster
+
+STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
+START_LIMIT_SECONDS: Final = 60.0
+CHECK_LIMIT_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    speed: float = 1.0  # emulated: 0.5 takes twice as long for a task
+    start_delay_seconds: float = 0.0  # emulated: charged, as the boot of a real machine is
+
+    def __post_init__(self) -> None:
+        if self.speed <= 0:
+            raise ValueError(f"`speed = {self.speed:g}` should be more than 0.")
+        if self.start_delay_seconds < 0:
+            raise ValueError("`start_delay_seconds` should not be negative.")
+
+
+class Local:
+    """Workers live on when the master dies, until their lease ends; a later master finds them."""
+
+    def __init__(self, offering: Offering, site: Site) -> None:
+        self._offering = offering
+        self._settings = settings.read(Settings, offering)
+        self._command = site.worker_command
+        self._roster = Roster(Path(site.state_folder).absolute() / "local" / offering.name)
+        self._keeper: socket.socket | None = None
+        self._starting = threading.Lock()
+
+    def lacks(self) -> Mapping[Feature, str]:
+        return {
+            Feature.PREEMPTION: "nobody takes a process of this computer away",
+            Feature.POWER_OFF: "this computer costs nothing more or less without its workers",
+            Feature.QUEUE: "a process starts at once or not at all",
+        }
+
+    async def check(self) -> str:
+        tried = await processes.run(*self._command, "--help", limit_seconds=CHECK_LIMIT_SECONDS)
+        if tried.code:
+            raise RefusedError(
+                f"The worker does not run on this computer: `{' '.join(self._command)} --help` "
+                f"said: {tried.complaint}"
+            )
+        speed = self._settings.speed
+        emulated = f", emulating speed {speed:g}" if speed != 1.0 else ""
+        return f"processes of this computer, which has {os.cpu_count()} cores{emulated}"
+
+    async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
+        return await asyncio.to_thread(self._start, tickets)
+
+    async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
+        return await asyncio.to_thread(
+            lambda: {machine: self._roster.look(machine) for machine in machines}
+        )
+
+    async def stop(self, machines: Sequence[MachineId]) -> None:
+        await asyncio.to_thread(self._roster.stop, machines, STOP_GRACE_SECONDS)
+
+    async def list_ours(self) -> Sequence[Orphan]:
+        return await asyncio.to_thread(self._living)
+
+    async def log(self, machine: MachineId) -> str:
+        return await asyncio.to_thread(self._roster.log, machine)
+
+    async def close(self) -> None:
+        if self._keeper:
+            self._keeper.close()
+            self._keeper = None
+
+    def _living(self) -> list[Orphan]:
+        living = {machine: self._roster.look(machine) for machine in self._roster.living()}
+        return [
+            Orphan(machine, self._offering.name, seen.address, seen.charged_seconds)
+            for machine, seen in living.items()
+        ]
+
+    def _start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
+        lines = [to_json(self._complete(ticket)).encode() for ticket in tickets]
+        with self._starting:
+            try:
+                errors = self._hand_over(lines)
+            except ConnectionError:  # the keeper was killed; its workers live on
+                self._keeper = None
+                errors = self._hand_over(lines)
+        return {
+            machine: Sighting(State.GONE, gone=Gone.FAILED, detail=f"could not be started: {error}")
+            if error
+            else self._roster.look(machine)
+            for machine, error in errors.items()
+        }
+
+    def _complete(self, ticket: Ticket) -> Ticket:
+        folder = ticket.state_folder or str(self._roster.of(ticket.machine) / "state")
+        return replace(ticket, speed=self._settings.speed, state_folder=folder)
+
+    def _hand_over(self, lines: list[bytes]) -> dict[MachineId, str]:
+        """Give tickets to the keeper, which is started for the first of them; what went wrong."""
+        self._keeper = keeper = self._keeper or self._start_keeper()
+        keeper.sendall(b"".join(lines))
+        with keeper.makefile("rb") as heard:
+            answers = [json.loads(line) for _, line in zip(lines, heard, strict=False)]
+        if len(answers) < len(lines):
+            raise ConnectionResetError
+        return {MachineId(answer["machine"]): answer["error"] for answer in answers}
+
+    def _start_keeper(self) -> socket.socket:
+        self._roster.folder.mkdir(parents=True, exist_ok=True)
+        python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable
+        argv = [
+            *(python, "-P", "-m", "bats.deploy.keeper", str(self._roster.folder)),
+            *("--delay", str(self._settings.start_delay_seconds), "--", *self._command),
+        ]
+        ours, theirs = socket.socketpair()
+        ours.settimeout(START_LIMIT_SECONDS)
+        with theirs, (self._roster.folder / "keeper.log").open("ab") as log:
+            fd = theirs.fileno()
+            subprocess.run(argv, stdin=fd, stdout=fd, stderr=log, check=True)
+        return ours

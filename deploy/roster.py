@@ -1,0 +1,192 @@
+"""The machines of one host: a folder each, saying which process it is and how that ended.
+
+Runs where the workers run: inside the master for the local back end, at the other end of a
+connection for ssh. A process is known by its id *and* its start time, so a recycled id is never
+taken for a worker, nor signalled.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.messages import MachineId
+from bats.common.ticket import LEASE_ENDED
+from bats.deploy.protocol import Gone, Sighting, State
+
+LOG_LINES: Final = 40
+LOG_BYTES: Final = 16_384
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    start_ticks: int  # since boot
+    boot: str  # of this boot, for ids repeat after the next
+
+    def lives(self) -> bool:
+        return find(self.pid) == self
+
+    def age_seconds(self) -> float:
+        return max(0.0, _since_boot() - self.start_ticks / TICKS_PER_SECOND)
+
+
+def find(pid: int) -> Process | None:
+    """The process of that id, unless it has ended (a zombie has)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()  # the name before may hold anything
+    return None if fields[0] in "ZX" else Process(pid, int(fields[19]), boot)
+
+
+class Roster:
+    """Whoever knows the folder knows the machines: nothing is kept in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of(self, machine: MachineId) -> Path:
+        return self.folder / str(machine)
+
+    def machines(self) -> list[MachineId]:
+        if not self.folder.is_dir():
+            return []
+        return sorted(MachineId(int(found.name)) for found in self.folder.glob("[0-9]*"))
+
+    # --- written by the keeper ---
+
+    def enter(self, machine: MachineId, worker: Process, keeper: Process) -> None:
+        _write(
+            self.of(machine) / "process.json", {"worker": _pack(worker), "keeper": _pack(keeper)}
+        )
+
+    def ended(self, machine: MachineId, code: int | None, charged_seconds: float) -> None:
+        """Note how a worker ended; `code` is None when nobody saw it."""
+        _write(self.of(machine) / "ended.json", {"code": code, "charged_seconds": charged_seconds})
+
+    # --- asked by the back end ---
+
+    def look(self, machine: MachineId) -> Sighting:
+        folder = self.of(machine)
+        entry = _read(folder / "process.json")
+        if entry is None:
+            return Sighting(State.GONE, gone=Gone.LOST, detail="no such machine was started here")
+        worker, keeper = _process(entry["worker"]), _process(entry["keeper"])
+        asked = (folder / "stopping").exists()
+        address = f"pid {worker.pid}"
+        end = _read(folder / "ended.json")
+        if end is None and worker.lives():
+            state = State.STOPPING if asked else State.UP
+            return Sighting(state, address, worker.age_seconds())
+        if end is None and keeper.lives() and not asked:  # about to say how it ended
+            return Sighting(State.STOPPING, address, worker.age_seconds())
+        if end is None:
+            self.ended(machine, None, worker.age_seconds())  # from now on the bill stands still
+            end = _read(folder / "ended.json") or {"code": None, "charged_seconds": 0.0}
+        gone, detail = _judge(end["code"], asked)
+        if gone is Gone.FAILED:
+            detail = f"{detail}\n{self.log(machine)}".rstrip()
+        return Sighting(State.GONE, address, end["charged_seconds"], gone, detail)
+
+    def living(self) -> list[MachineId]:
+        return [machine for machine in self.machines() if self._worker(machine)]
+
+    def stop(self, machines: Iterable[MachineId], grace_seconds: float) -> None:
+        """SIGTERM, SIGKILL to what is there after the grace; returns when all are gone."""
+        waiting: dict[int, Process] = {}
+        try:
+            for machine in machines:
+                worker = self._worker(machine)
+                if worker is None:
+                    continue
+                (self.of(machine) / "stopping").touch()
+                with contextlib.suppress(ProcessLookupError):
+                    fd = os.pidfd_open(worker.pid)
+                    waiting[fd] = worker
+                    if worker.lives():  # checked after the fd was had: it is this one or none
+                        signal.pidfd_send_signal(fd, signal.SIGTERM)
+            for fd in _unended(waiting, grace_seconds):
+                with contextlib.suppress(ProcessLookupError):
+                    if waiting[fd].lives():
+                        signal.pidfd_send_signal(fd, signal.SIGKILL)
+            _unended(waiting, grace_seconds)
+        finally:
+            for fd in waiting:
+                os.close(fd)
+
+    def log(self, machine: MachineId) -> str:
+        try:
+            with (self.of(machine) / "log").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+                tail = file.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(tail.splitlines()[-LOG_LINES:])
+
+    def _worker(self, machine: MachineId) -> Process | None:
+        entry = _read(self.of(machine) / "process.json")
+        worker = _process(entry["worker"]) if entry else None
+        return worker if worker and worker.lives() else None
+
+
+def _judge(code: int | None, asked: bool) -> tuple[Gone, str]:
+    if asked or code == 0:
+        return Gone.STOPPED, ""
+    if code == LEASE_ENDED:
+        return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
+    if code is None:
+        return Gone.FAILED, "the worker ended, and nobody saw how"
+    if code < 0:
+        return Gone.FAILED, f"the worker was ended by {signal.Signals(-code).name}"
+    return Gone.FAILED, f"the worker ended with exit code {code}"
+
+
+def _unended(waiting: Mapping[int, Process], limit_seconds: float) -> Sequence[int]:
+    """Wait until these processes have ended; those that have not by then."""
+    poll = select.poll()
+    left = set(waiting)
+    for fd in left:
+        poll.register(fd, select.POLLIN)  # a process's fd becomes readable when it ends
+    deadline = time.monotonic() + limit_seconds
+    while left and (remaining := deadline - time.monotonic()) > 0:
+        for fd, _ in poll.poll(remaining * 1000):
+            poll.unregister(fd)
+            left.discard(fd)
+    return list(left)
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _pack(process: Process) -> list[Any]:
+    return [process.pid, process.start_ticks, process.boot]
+
+
+def _process(packed: list[Any]) -> Process:
+    return Process(*packed)
+
+
+def _write(path: Path, facts: Mapping[str, Any]) -> None:
+    """Whole or not at all, for a reader at any moment."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(facts))
+    draft.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return facts
