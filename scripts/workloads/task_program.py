@@ -1,0 +1,108 @@
+"""What makes a program a task: common arguments, a JSON result, the pace of an emulated machine.
+
+A local machine can pass for a slower or faster one: its worker sets `BATS_SPEED`, and the task
+takes the time that such a machine would need by sleeping, before it reports, for the rest of it.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text} is not {least} or more")
+        return value
+
+    return number
+
+
+def positive_float(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def parser(purpose: str | None) -> argparse.ArgumentParser:
+    """Knows the arguments that all the programs have; each adds its own."""
+    arguments = argparse.ArgumentParser(description=purpose)
+    arguments.add_argument("--seed", type=int, default=0, help="the same seed, the same result")
+    arguments.add_argument("--out", metavar="FILE", help="write the result here as well")
+    arguments.add_argument(
+        "--speed",
+        type=positive_float,
+        default=os.environ.get("BATS_SPEED", "1"),
+        help="how fast a machine to pass for (default: $BATS_SPEED, else 1)",
+    )
+    return arguments
+
+
+def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
+    """Knows one more: how slow a machine of speed 1 is, for programs that use the processor."""
+    arguments = parser(purpose)
+    arguments.add_argument(
+        "--slowdown",
+        type=positive_float,
+        default=1.0,
+        help="how many times slower than this machine one of speed 1 is (default: 1)",
+    )
+    return arguments
+
+
+def report(result: Mapping[str, object], out: str | None) -> None:
+    """Print the result; a file gets it whole or not at all, as a task may be stopped any time."""
+    line = json.dumps(result)
+    if out is not None:
+        from pathlib import Path  # late, because it takes 6 ms to load
+
+        part = Path(f"{out}.{os.getpid()}.part")
+        part.write_text(line + "\n")
+        part.replace(out)
+    print(line)
+
+
+def check_pace(arguments: argparse.Namespace) -> None:
+    """Refuse to pass for a machine that is faster than the one at hand; asked before the work."""
+    if arguments.speed > arguments.slowdown:
+        raise SystemExit(
+            f"A machine of speed {arguments.speed:g} cannot be emulated when this machine is "
+            f"{arguments.slowdown:g} times as fast as one of speed 1; "
+            f"set --slowdown to {arguments.speed:g} or more."
+        )
+
+
+def keep_pace(arguments: argparse.Namespace) -> None:
+    """Sleep until the emulated machine would have done the work that this process has done.
+
+    Measured in processor time, so that tasks crowding on few cores do not appear to be longer.
+    """
+    rest_until_age(time.process_time() * arguments.slowdown / arguments.speed)
+
+
+def rest_until_age(seconds: float) -> None:
+    """Sleep until this process is so old: what it took to start counts as part of the task."""
+    time.sleep(max(0.0, seconds - age_seconds()))
+
+
+def age_seconds() -> float:
+    """How long ago this process started; a lower bound where the system does not say."""
+    try:
+        # The name of the program stands in brackets and may hold spaces; field 22 is the start.
+        with open("/proc/self/stat") as file:  # noqa: PTH123 - pathlib takes 6 ms to load
+            fields = file.read().rpartition(")")[2].split()
+        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    except (OSError, AttributeError):
+        return time.process_time()
