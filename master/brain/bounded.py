@@ -1,0 +1,190 @@
+"""The bounded knapsack for one budget: the most speed that so much money buys, exactly.
+
+Machines are sorted by speed per money. Buying in that order gives the optimum of the relaxation
+in which machines can be split, and an optimum of whole machines differs from it in few clusters,
+those of about the same speed per money as where the money ran out. So we begin with that greedy
+mix and let one cluster after the other, nearest first, be bought less or more. The undominated
+states (money, speed) are kept; a state is dropped when even splitting machines could not lift it
+above the best mix known. Prices may be as fine as they like: the work depends on the number of
+states that stay, not on the size of the numbers (Pisinger 2000 calls this an expanding core).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bats.master.brain.problem import TIE
+
+MOST_STATES: Final = 1 << 18
+"""More undominated states than this are merged, their money rounded up: within budget, but no
+longer surely the optimum. Only thousands of coinciding speeds and prices get there."""
+
+NOISE: Final = 1e-15  # relative: what a sum of twenty floats may be off
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """How many of each to buy; `exact` unless states had to be merged."""
+
+    counts: tuple[int, ...]
+    exact: bool
+
+
+@dataclass(slots=True)
+class _Stage:
+    """One cluster decided: for every state kept, which state it grew from and what was bought."""
+
+    cluster: int
+    parents: NDArray[np.intp]
+    counts: NDArray[np.int64]
+
+
+def most_speed(
+    speeds: Sequence[float], prices: Sequence[int], limits: Sequence[int], money: int
+) -> Purchase:
+    """Maximise Σ a_i·speed_i over Σ a_i·price_i ≤ money, 0 ≤ a_i ≤ limit_i; prices above 0.
+
+    Among equal speeds the fewest machines win.
+    """
+    most = [min(limit, money // price) for limit, price in zip(limits, prices, strict=True)]
+    wanted = [i for i, limit in enumerate(most) if limit > 0 and speeds[i] > 0]
+    counts = [0] * len(most)
+    if sum(most[i] * prices[i] for i in wanted) <= money:
+        for i in wanted:
+            counts[i] = most[i]
+        return Purchase(tuple(counts), exact=True)
+    unit = max(1, money >> 56)  # keeps sums of prices within 64 bits
+    core = _Core(
+        [speeds[i] for i in wanted],
+        [-(-prices[i] // unit) for i in wanted],
+        [most[i] for i in wanted],
+        money // unit,
+    )
+    for i, count in zip(wanted, core.solve(), strict=True):
+        counts[i] = count
+    return Purchase(tuple(counts), core.exact and unit == 1)
+
+
+class _Core:
+    def __init__(
+        self, speeds: list[float], prices: list[int], limits: list[int], money: int
+    ) -> None:
+        relaxed = _relaxed(speeds, prices, limits, money)
+        machines = min(sum(limits), money // min(prices))
+        # Each machine loses this much speed, so that of equal mixes the smaller is the faster.
+        handicap = relaxed * TIE / 10 / max(1, machines)
+        worth = [speed - handicap for speed in speeds]
+        self.order = sorted(range(len(speeds)), key=lambda i: (-worth[i] / prices[i], i))
+        self.worth = [worth[i] for i in self.order]
+        self.prices = [prices[i] for i in self.order]
+        self.limits = [limits[i] for i in self.order]
+        self.density = [v / c for v, c in zip(self.worth, self.prices, strict=True)]
+        self.money = money
+        self.noise = relaxed * NOISE
+        self.exact = True
+
+    def solve(self) -> list[int]:
+        """The counts, in the order the clusters were given."""
+        best, split = self._greedy()
+        chosen = self._improve(best, split)
+        counts = [0] * len(chosen)
+        for position, i in enumerate(self.order):
+            counts[i] = chosen[position]
+        return counts
+
+    def _greedy(self) -> tuple[list[int], int]:
+        """Buy the best value first; says too which cluster is the first to be cut short."""
+        left, counts, split = self.money, [], -1
+        for position, (price, limit) in enumerate(zip(self.prices, self.limits, strict=True)):
+            count = min(limit, left // price)
+            if count < limit and split < 0:
+                split = position
+            counts.append(count)
+            left -= count * price
+        return counts, split
+
+    def _improve(self, best: list[int], split: int) -> list[int]:
+        """Let the clusters around `split` deviate until no state can beat the best known."""
+        start = [limit if i < split else 0 for i, limit in enumerate(self.limits)]
+        spent = np.array([sum(map(int.__mul__, start, self.prices))], dtype=np.int64)
+        value = np.array([math.fsum(map(float.__mul__, map(float, start), self.worth))])
+        known = math.fsum(map(float.__mul__, map(float, best), self.worth))
+        stages: list[_Stage] = []
+        found: tuple[int, int] | None = None  # stage and state of the best mix
+        below, above = split - 1, split  # next to be bought less, next to be bought more
+        while len(spent) and (below >= 0 or above < len(self.limits)):
+            cluster, step = self._nearest(below, above, split)
+            below, above = (below - 1, above) if step < 0 else (below, above + 1)
+            counts = np.arange(self.limits[cluster] + 1, dtype=np.int64)
+            spent = (spent[:, None] + counts * (step * self.prices[cluster])).ravel()
+            value = (value[:, None] + counts * (step * self.worth[cluster])).ravel()
+            kept = np.flatnonzero(self._hope(spent, value, below, above) > known + self.noise)
+            kept = kept[np.argsort(spent[kept], kind="stable")]
+            kept = kept[_undominated(value[kept])]
+            spent, value = spent[kept], value[kept]
+            stages.append(_Stage(cluster, kept // len(counts), step * counts[kept % len(counts)]))
+            if len(spent) > MOST_STATES:
+                spent, value = self._merge(spent, value, stages[-1])
+            affordable = int(np.searchsorted(spent, self.money, side="right"))
+            if affordable and value[affordable - 1] > known + self.noise:
+                known, found = float(value[affordable - 1]), (len(stages) - 1, affordable - 1)
+        if found is None:
+            return best
+        stage, state = found
+        for at in range(stage, -1, -1):
+            start[stages[at].cluster] += int(stages[at].counts[state])
+            state = int(stages[at].parents[state])
+        return start
+
+    def _nearest(self, below: int, above: int, split: int) -> tuple[int, int]:
+        """The undecided cluster whose speed per money is nearest, and whether more or less of it."""
+        if below < 0:
+            return above, +1
+        if above >= len(self.limits):
+            return below, -1
+        middle = self.density[split]
+        more = middle - self.density[above] <= self.density[below] - middle
+        return (above, +1) if more else (below, -1)
+
+    def _hope(
+        self, spent: NDArray[np.int64], value: NDArray[np.float64], below: int, above: int
+    ) -> NDArray[np.float64]:
+        """What a state could come to if the machines still undecided could be split at will."""
+        gain = max(0.0, self.density[above]) if above < len(self.density) else 0.0
+        loss = self.density[below] if below >= 0 else math.inf
+        left = (self.money - spent).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # inf * 0 is never chosen
+            return value + np.where(left >= 0, left * gain, left * loss)
+
+    def _merge(
+        self, spent: NDArray[np.int64], value: NDArray[np.float64], stage: _Stage
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Round the money of all states up, until few enough differ."""
+        self.exact = False
+        unit = max(1, int(spent[-1] - spent[0]) // (MOST_STATES // 4))
+        rounded = -(-spent // unit) * unit
+        last = np.flatnonzero(np.append(rounded[1:] != rounded[:-1], True))
+        stage.parents, stage.counts = stage.parents[last], stage.counts[last]
+        return rounded[last], value[last]
+
+
+def _undominated(value: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Of states sorted by money: those faster than every cheaper one."""
+    best_before = np.maximum.accumulate(value)
+    better = np.ones(len(value), dtype=np.bool_)
+    better[1:] = value[1:] > best_before[:-1]
+    return better
+
+
+def _relaxed(speeds: list[float], prices: list[int], limits: list[int], money: int) -> float:
+    """The most speed if machines could be split: no mix of whole ones is faster."""
+    total, left = 0.0, money
+    for i in sorted(range(len(speeds)), key=lambda i: -speeds[i] / prices[i]):
+        count = min(limits[i], left / prices[i])
+        total += count * speeds[i]
+        left -= min(left, limits[i] * prices[i])
+    return total

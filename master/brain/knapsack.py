@@ -1,0 +1,108 @@
+"""The fastest mix within a budget: the modified bounded knapsack, solved exactly (T §2.2.2).
+
+How many ATUs a mix is billed depends on its makespan N/S, so the weights of the knapsack depend
+on its own answer. Both are found together, from the fast side: no mix is faster than all machines
+together, so none is billed fewer ATUs than they would be. The knapsack at these ATUs gives the
+most speed the budget may hope for, hence a makespan that no affordable mix can beat, hence ATUs
+that none can undercut; and so on, until a mix can pay for the ATUs of its own makespan. Every
+step only excluded what cannot be afforded, so this mix is the optimum, whether all clusters have
+the same ATU or each its own.
+
+With one way of billing for all, the knapsacks all are look-ups in one frontier (price per ATU ->
+most speed). With several, or prices too fine for a table, each is solved by `bounded`.
+"""
+
+from bats.common import billing
+from bats.common.money import Money
+from bats.master.brain.bounded import most_speed
+from bats.master.brain.frontier import Frontier, frontier
+from bats.master.brain.problem import TIE, Plan, Problem, all_machines, nothing_to_do, plan_of
+
+
+def knapsack(problem: Problem) -> Plan | None:
+    """The fastest mix that costs at most the budget, or None if none finishes within it.
+
+    Of equally fast mixes the cheapest, of equally cheap ones the one of fewest machines; free
+    machines are always taken. None as well when the fastest is slower than the deadline.
+    """
+    if problem.tasks <= 0:
+        return nothing_to_do(problem.clusters)
+    everything = all_machines(problem.clusters, problem.tasks)
+    if everything.makespan_seconds > problem.deadline_seconds or everything.speed <= 0:
+        return None
+    if everything.cost <= problem.budget:
+        return everything
+    paid = [
+        i
+        for i, cluster in enumerate(problem.clusters)
+        if everything.mix[i] > 0 and not cluster.offering.free
+    ]
+    billed_alike = {
+        (problem.clusters[i].offering.atu_seconds, problem.clusters[i].offering.minimum_seconds)
+        for i in paid
+    }
+    if len(billed_alike) == 1:
+        atus = billing.atus(problem.clusters[paid[0]].offering, everything.makespan_seconds)
+        table = frontier(problem.clusters, everything.mix, Money(problem.budget // atus))
+        if table.exact:
+            return _by_frontier(problem, table, paid[0], everything.makespan_seconds)
+    return _one_by_one(problem, paid, everything)
+
+
+def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: float) -> Plan | None:
+    offering = problem.clusters[any_paid].offering
+    while makespan <= problem.deadline_seconds:
+        atus = billing.atus(offering, makespan)
+        price = Money(problem.budget // atus)
+        speed = table.speed_within(price)
+        if speed <= 0:
+            return None
+        makespan = max(makespan, problem.tasks / speed)
+        if billing.atus(offering, makespan) == atus:
+            plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
+            if plan.cost <= problem.budget:
+                return plan if plan.makespan_seconds <= problem.deadline_seconds else None
+            makespan = max(makespan, plan.makespan_seconds)
+    return None
+
+
+def _one_by_one(problem: Problem, paid: list[int], everything: Plan) -> Plan | None:
+    makespan = everything.makespan_seconds
+    while makespan <= problem.deadline_seconds:
+        bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
+        plan = _fill(problem, paid, bills, everything, problem.budget)
+        if plan.speed <= 0:
+            return None
+        makespan = max(makespan, plan.makespan_seconds)
+        if plan.cost <= problem.budget:
+            return _cheapest_alike(problem, paid, bills, everything, plan)
+    return None
+
+
+def _fill(
+    problem: Problem, paid: list[int], bills: list[Money], everything: Plan, budget: Money
+) -> Plan:
+    """The fastest mix when a machine costs what its bill says, and that bill's plan."""
+    bought = most_speed(
+        [problem.clusters[i].speed for i in paid],
+        bills,
+        [everything.mix[i] for i in paid],
+        budget,
+    )
+    mix = list(everything.mix)
+    for i, count in zip(paid, bought.counts, strict=True):
+        mix[i] = count
+    return plan_of(problem.clusters, problem.tasks, tuple(mix), exact=bought.exact)
+
+
+def _cheapest_alike(
+    problem: Problem, paid: list[int], bills: list[Money], everything: Plan, plan: Plan
+) -> Plan:
+    """Of the mixes that are as fast, the cheapest."""
+    least = plan.speed * (1 - TIE)
+    while plan.cost > 0:
+        cheaper = _fill(problem, paid, bills, everything, Money(plan.cost - 1))
+        if cheaper.speed < least or cheaper.cost >= plan.cost:
+            return plan
+        plan = cheaper
+    return plan
