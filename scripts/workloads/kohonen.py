@@ -12,7 +12,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from numpy.typing import NDArray
-from task_program import at_least, check_pace, computing_parser, keep_pace, positive_float, report
+from task_program import (
+    at_least,
+    check_pace,
+    computing_parser,
+    keep_pace,
+    positive_float,
+    report,
+    scaled,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -151,18 +159,19 @@ def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> None:
     arguments = read_arguments(words)
     check_pace(arguments)
+    iterations = scaled(arguments.iterations, arguments)
     radius = arguments.radius or math.hypot(arguments.rows, arguments.columns) / 2
     result = learn_map(
         arguments.rows,
         arguments.columns,
-        arguments.iterations,
+        iterations,
         arguments.rate,
         radius,
         arguments.flowers,
         arguments.seed,
     )
     keep_pace(arguments)
-    parameters = {"iterations": arguments.iterations, "seed": arguments.seed}
+    parameters = {"iterations": iterations, "seed": arguments.seed}
     report({"program": "kohonen"} | parameters | result, arguments.out)
 
 

@@ -17,6 +17,7 @@ from task_program import (
     computing_parser,
     keep_pace,
     report,
+    scaled,
     share,
 )
 
@@ -97,9 +98,10 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = read_arguments(words)
     check_pace(arguments)
     building = Building(arguments.floors, arguments.ticks, arguments.arrivals)
+    epochs = scaled(arguments.epochs, arguments)
     totals = learn(
         building,
-        arguments.epochs,
+        epochs,
         arguments.exploration,
         arguments.rate,
         arguments.discount,
@@ -110,7 +112,7 @@ def main(words: Sequence[str] | None = None) -> None:
     nearest = NearestCallDispatcher()
     result = {
         "program": "sarsa",
-        "epochs": arguments.epochs,
+        "epochs": epochs,
         "seed": arguments.seed,
         "passengers": len(last_day),
         "total_waiting_time": totals[-1],

@@ -50,8 +50,14 @@ def parser(purpose: str | None) -> argparse.ArgumentParser:
 
 
 def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
-    """Knows one more: how slow a machine of speed 1 is, for programs that use the processor."""
+    """For programs that use the processor: how much of it, and how slow a machine of speed 1 is."""
     arguments = parser(purpose)
+    arguments.add_argument(
+        "--scale",
+        type=positive_float,
+        default=1.0,
+        help="factor on the size of the task, to fit a sweep to the machine at hand (default: 1)",
+    )
     arguments.add_argument(
         "--slowdown",
         type=positive_float,
@@ -59,6 +65,10 @@ def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
         help="how many times slower than this machine one of speed 1 is (default: 1)",
     )
     return arguments
+
+
+def scaled(size: int, arguments: argparse.Namespace) -> int:
+    return max(1, round(size * arguments.scale))
 
 
 def report(result: Mapping[str, object], out: str | None) -> None:

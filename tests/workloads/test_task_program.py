@@ -24,6 +24,12 @@ def test_a_slow_machine_is_emulated_by_rest_and_changes_no_result(program: str, 
     assert lasted > 3 / 0.5 * worked * 0.6  # the end of the process takes some of its time, too
 
 
+@pytest.mark.parametrize(("program", "size"), [("kohonen", "iterations"), ("sarsa", "epochs")])
+def test_one_factor_makes_a_task_smaller_without_making_it_vanish(program: str, size: str):
+    assert result(program, f"--{size}", 500, "--scale", 0.02) == result(program, f"--{size}", 10)
+    assert result(program, f"--{size}", 500, "--scale", 1e-9)[size] == 1
+
+
 def test_a_machine_faster_than_this_one_is_refused_before_the_work():
     done = run("sarsa", "--epochs", 10**9, "--slowdown", 2, speed="3")
     assert done.returncode == 1
