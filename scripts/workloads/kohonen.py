@@ -159,7 +159,7 @@ def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> None:
     arguments = read_arguments(words)
     check_pace(arguments)
-    iterations = scaled(arguments.iterations, arguments)
+    iterations = scaled(arguments.iterations, arguments.scale)
     radius = arguments.radius or math.hypot(arguments.rows, arguments.columns) / 2
     result = learn_map(
         arguments.rows,

@@ -98,7 +98,7 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = read_arguments(words)
     check_pace(arguments)
     building = Building(arguments.floors, arguments.ticks, arguments.arrivals)
-    epochs = scaled(arguments.epochs, arguments)
+    epochs = scaled(arguments.epochs, arguments.scale)
     totals = learn(
         building,
         epochs,

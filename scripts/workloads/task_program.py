@@ -67,8 +67,8 @@ def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
     return arguments
 
 
-def scaled(size: int, arguments: argparse.Namespace) -> int:
-    return max(1, round(size * arguments.scale))
+def scaled(size: int, scale: float) -> int:
+    return max(1, round(size * scale))
 
 
 def report(result: Mapping[str, object], out: str | None) -> None:
