@@ -36,15 +36,19 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--delay", type=float, default=0.0, help="seconds a machine takes to boot")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(argv)
-    _detach()
+    given.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _detach(given.folder / "keeper.log")
     Keeper(Roster(given.folder), tuple(given.command), given.delay).serve()
 
 
-def _detach() -> None:
+def _detach(log: Path) -> None:
     """Leave the session of whoever started us, so that its end is not ours."""
     if os.fork():
         os._exit(0)
     os.setsid()
+    errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(errors, 2)
+    os.close(errors)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 

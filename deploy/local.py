@@ -17,9 +17,8 @@ from bats.common.offering import Offering
 from bats.common.ticket import Ticket, to_json
 from bats.deploy import processes, settings
 from bats.deploy.protocol import Feature, Gone, Orphan, RefusedError, Sighting, Site, State
-from bats.deploy.roster import Roster
+from bats.deploy.roster import STOP_GRACE_SECONDS, Roster
 
-STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
 START_LIMIT_SECONDS: Final = 60.0
 CHECK_LIMIT_SECONDS: Final = 20.0
 
@@ -124,7 +123,6 @@ class Local:
         return {MachineId(answer["machine"]): answer["error"] for answer in answers}
 
     def _start_keeper(self) -> socket.socket:
-        self._roster.folder.mkdir(parents=True, exist_ok=True)
         python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable
         argv = [
             *(python, "-P", "-m", "bats.deploy.keeper", str(self._roster.folder)),
@@ -132,7 +130,6 @@ class Local:
         ]
         ours, theirs = socket.socketpair()
         ours.settimeout(START_LIMIT_SECONDS)
-        with theirs, (self._roster.folder / "keeper.log").open("ab") as log:
-            fd = theirs.fileno()
-            subprocess.run(argv, stdin=fd, stdout=fd, stderr=log, check=True)
+        with theirs:
+            subprocess.run(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), check=True)
         return ours

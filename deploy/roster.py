@@ -20,6 +20,7 @@ from bats.common.messages import MachineId
 from bats.common.ticket import LEASE_ENDED
 from bats.deploy.protocol import Gone, Sighting, State
 
+STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
 LOG_LINES: Final = 40
 LOG_BYTES: Final = 16_384
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
