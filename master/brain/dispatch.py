@@ -1,0 +1,170 @@
+"""Which task goes to a machine that has room: a sample task, a random one, in the tail a copy."""
+
+from typing import Final
+
+from bats.common.messages import Outcome, TaskId
+from bats.master.brain import tail
+from bats.master.brain.commands import KillTask, Record, RunTasks
+from bats.master.brain.events import Cause, Ending
+from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.state import Phase, Run
+from bats.master.brain.taskbook import Attempt, TaskState
+
+AHEAD_SECONDS: Final = 0.05  # work queued on a machine, to bridge the way to the master and back
+MOST_AHEAD: Final = 512
+BUSY_PHASES: Final = (Phase.SAMPLING, Phase.CHOOSING, Phase.EXECUTING)
+
+
+def fill(run: Run, machine: Machine) -> None:
+    """Give the machine what it has room for; it is idle if there was not enough."""
+    run.hungry.pop(machine.id, None)
+    run.idle.pop(machine.id, None)
+    if machine.state is not MachineState.UP or run.phase not in BUSY_PHASES:
+        return
+    load = machine.load
+    if load > machine.slots and load * 2 > machine.slots + _ahead(run, machine):
+        return  # enough is queued; sending a few at a time would cost a message each
+    orders: list[tuple[TaskId, int]] = []
+    for _ in range(machine.slots + _ahead(run, machine) - load):
+        attempt = _next(run, machine)
+        if attempt is None:
+            break
+        machine.take(attempt, run.now)
+        orders.append((attempt.task, attempt.attempt))
+    if orders:
+        run.out.append(RunTasks(machine.id, tuple(orders)))
+    if machine.load < machine.slots:
+        run.idle[machine.id] = None
+
+
+def _ahead(run: Run, machine: Machine) -> int:
+    """How many tasks to queue beyond the slots: none when tasks are long or few are left."""
+    if machine.hold_back or not machine.done_count:
+        return 0
+    mean = machine.done_seconds / machine.done_count
+    wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
+    living = sum(len(group) for group in run.living)
+    return min(wanted, MOST_AHEAD, run.tasks.waiting // (2 * living))
+
+
+def _next(run: Run, machine: Machine) -> Attempt | None:
+    sample = run.sample
+    if run.phase is Phase.SAMPLING and sample is not None and sample.left[machine.cluster]:
+        task = sample.left[machine.cluster].pop()
+        return run.tasks.send(task, machine.id, sampling=True)
+    if run.phase is Phase.EXECUTING:
+        moved = tail.migrate(run, machine)
+        if moved is not None:
+            return run.tasks.send(moved, machine.id)
+    drawn = run.tasks.draw()
+    if drawn is not None:
+        return run.tasks.send(drawn, machine.id)
+    if run.phase is Phase.EXECUTING and machine.load < machine.slots:
+        copy = tail.replicate(run, machine)
+        if copy is not None:
+            return run.tasks.send(copy, machine.id)
+    return None
+
+
+def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
+    """Take in results. The first result of a task is recorded; its other copies are killed."""
+    recorded: list[Ending] = []
+    for ending in endings:
+        attempt = None
+        if machine is not None:
+            attempt = machine.release(ending.task, ending.attempt, run.now)
+            if attempt is not None:
+                run.tasks.remove(attempt)
+        if ending.outcome is Outcome.DONE:
+            if machine is not None:
+                run.observe(machine, ending)
+            if run.tasks.finish(ending.task):
+                recorded.append(ending)
+                _kill_copies(run, ending.task)
+            else:
+                run.duplicates += 1
+        elif ending.outcome is not Outcome.KILLED:
+            if attempt is not None and _failed(run, ending.task):
+                recorded.append(ending)
+        elif attempt is not None:
+            _put_back_if_alone(run, ending.task)
+        if run.sample is not None and machine is not None:
+            if ending.outcome is Outcome.KILLED:
+                _sample_again(run, machine.cluster, ending.task)
+            else:
+                run.sample.open[machine.cluster].discard(ending.task)
+    if machine is not None:
+        if recorded:
+            machine.hold_back = False
+            run.out.append(Record(machine.id, tuple(recorded)))
+        run.hungry[machine.id] = None
+
+
+def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
+    """Its tasks go back into the bag. One that keeps losing machines is held to be the cause."""
+    at_fault = cause is Cause.FAILED
+    for attempt in list(machine.attempts()):
+        ran = attempt.task in machine.active
+        run.tasks.remove(attempt)
+        if attempt.sampling:
+            _sample_again(run, machine.cluster, attempt.task)
+        if run.tasks.states[attempt.task] != TaskState.RUNNING:
+            continue
+        if at_fault and ran:
+            run.tasks.losses[attempt.task] = run.tasks.losses.get(attempt.task, 0) + 1
+        if run.tasks.losses.get(attempt.task, 0) > run.settings.losses:
+            if attempt.task not in run.tasks.running:
+                _give_up_as_poison(run, machine, attempt)
+        else:
+            _put_back_if_alone(run, attempt.task)
+    machine.active.clear()
+    machine.queued.clear()
+
+
+def kill_everything(run: Run) -> None:
+    """The bag ends: what still runs is not wanted any more."""
+    for machine in run.alive():
+        for attempt in machine.attempts():
+            run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
+
+
+def _failed(run: Run, task: TaskId) -> bool:
+    """Count the failure; True when the task is given up by it."""
+    if run.tasks.states[task] != TaskState.RUNNING:
+        return False
+    failures = run.tasks.failures[task] = run.tasks.failures.get(task, 0) + 1
+    if task in run.tasks.running:
+        return False  # a copy may still succeed
+    if failures > run.settings.retries:
+        run.tasks.give_up(task)
+        return True
+    run.tasks.put_back(task)
+    return False
+
+
+def _give_up_as_poison(run: Run, machine: Machine, attempt: Attempt) -> None:
+    run.tasks.give_up(attempt.task)
+    run.say(
+        f"task {attempt.task} given up: {run.tasks.losses[attempt.task]} machines broke down "
+        "while running it"
+    )
+    ending = Ending(attempt.task, attempt.attempt, Outcome.KILLED, run.now - attempt.since)
+    run.out.append(Record(machine.id, (ending,)))
+
+
+def _put_back_if_alone(run: Run, task: TaskId) -> None:
+    if task not in run.tasks.running and run.tasks.states[task] == TaskState.RUNNING:
+        run.tasks.put_back(task)
+
+
+def _sample_again(run: Run, cluster: int, task: TaskId) -> None:
+    """A sample task that did not end on this cluster is still wanted there."""
+    sample = run.sample
+    if run.phase is Phase.SAMPLING and sample is not None and task in sample.open[cluster]:
+        sample.left[cluster].append(task)
+
+
+def _kill_copies(run: Run, task: TaskId) -> None:
+    for copy in run.tasks.running.get(task, ()):
+        if not (copy.sampling and run.phase is Phase.SAMPLING):
+            run.out.append(KillTask(copy.machine, task, copy.attempt))

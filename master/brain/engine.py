@@ -1,0 +1,325 @@
+"""The scheduler: a pure state machine. Events and the time go in, commands come out.
+
+Same settings, same events, same commands, always; chance comes from the seed in the settings.
+Two drivers use it alike: the live master (`master/service`) and the simulator (`master/simulate`).
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bats.common.errors import BrokenInvariantError
+from bats.common.money import NOTHING
+from bats.master.brain import dispatch, fleet, planning, sampling
+from bats.master.brain.commands import Command, KillTask, Outcome, StopMachine, WakeAt
+from bats.master.brain.events import (
+    Begin,
+    Cancelled,
+    Cause,
+    Charged,
+    Chosen,
+    Ended,
+    Event,
+    Gone,
+    Joined,
+    Retried,
+    Returned,
+    SetAside,
+    Silent,
+    Woken,
+)
+from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.settings import Settings
+from bats.master.brain.state import Phase, Run
+from bats.master.brain.taskbook import TaskState
+
+
+class Engine:
+    """One bag's scheduler."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.run = Run(settings)
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        """Take in what happened and say what to do. All events go through here."""
+        run = self.run
+        run.now = now = max(now, run.now)
+        run.out = out = []
+        RULES[type(event)](run, event)
+        _follow_up(run)
+        if run.phase is not Phase.ENDED:
+            _wake(run, now)
+        return out
+
+    @property
+    def over(self) -> bool:
+        """Every task is settled and every machine gone and paid."""
+        return self.run.phase is Phase.ENDED
+
+    def check(self) -> None:
+        """Raise BrokenInvariantError unless the books agree."""
+        run = self.run
+        run.tasks.check()
+        run.ledger.check()
+        on_machines = 0
+        for machine in run.alive():
+            for attempt in machine.attempts():
+                on_machines += 1
+                if attempt not in run.tasks.running.get(attempt.task, ()):
+                    raise BrokenInvariantError(f"the task book misses attempt of {attempt.task}")
+            if machine.queued and len(machine.active) < machine.slots:
+                raise BrokenInvariantError(f"machine {machine.id} queues with a free slot")
+        if on_machines != sum(len(copies) for copies in run.tasks.running.values()):
+            raise BrokenInvariantError("an attempt runs on no machine")
+        held = set() if run.sample is None else {t for left in run.sample.left for t in left}
+        for task, state in enumerate(run.tasks.states):
+            lost = state == TaskState.WAITING and task not in run.tasks.pooled() and task not in held
+            if lost:
+                raise BrokenInvariantError(f"task {task} waits and can never be drawn")
+
+
+# --- one rule per event ----------------------------------------------------------------------------
+
+
+def _begin(run: Run, _: Begin) -> None:
+    run.began_at = run.now
+    run.next_monitor = run.now + planning.monitor_seconds(run)
+    sampling.begin(run)
+
+
+def _charged(run: Run, event: Charged) -> None:
+    machine = run.machines.get(event.machine)
+    if machine is not None:
+        fleet.charged(run, machine, event.since)
+
+
+def _joined(run: Run, event: Joined) -> None:
+    machine = run.machines.get(event.machine)
+    if machine is None and event.cluster >= 0:
+        machine = _adopt_manual(run, event)
+    if machine is None or machine.state in (MachineState.STOPPING, MachineState.GONE):
+        run.out.append(StopMachine(event.machine, "not needed any more"))
+        return
+    if machine.state is MachineState.REQUESTED:
+        c = run.clusters[machine.cluster]
+        c.start_failures = 0
+        c.start_count += 1
+        c.start_seconds_sum += run.now - machine.requested_at
+    machine.move(MachineState.UP)
+    machine.slots = event.slots
+    machine.joined_at = run.now
+    fleet.charged(run, machine, run.now)
+    _reconcile(run, machine, event)
+    run.hungry[machine.id] = None
+
+
+def _adopt_manual(run: Run, event: Joined) -> Machine | None:
+    """A worker that its user started by hand."""
+    offering = run.clusters[event.cluster].offering
+    machine = Machine(event.machine, event.cluster, offering, run.now)
+    machine.atus = run.first_term(offering)
+    if run.phase in (Phase.ENDING, Phase.ENDED):
+        return None
+    if not run.ledger.reserve(machine.id, offering.price * machine.atus):  # type: ignore[arg-type]
+        run.say(f"machine {machine.id} is turned away: the budget does not cover it")
+        return None
+    run.add(machine)
+    return machine
+
+
+def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
+    """What the worker holds is the truth about what it runs."""
+    holding = set(event.holding)
+    for attempt in list(machine.attempts()):
+        if (attempt.task, attempt.attempt) not in holding:
+            machine.release(attempt.task, attempt.attempt, run.now)
+            run.tasks.remove(attempt)
+            if run.tasks.states[attempt.task] == TaskState.RUNNING:
+                if attempt.task not in run.tasks.running:
+                    run.tasks.put_back(attempt.task)
+        else:
+            holding.discard((attempt.task, attempt.attempt))
+    for task, number in sorted(holding):
+        adopted = run.tasks.adopt(task, number, machine.id) if task < len(run.tasks) else None
+        if adopted is None or run.phase not in dispatch.BUSY_PHASES:
+            run.out.append(KillTask(machine.id, task, number))
+        if adopted is not None:
+            machine.take(adopted, run.now)
+
+
+def _silent(run: Run, event: Silent) -> None:
+    machine = run.machines.get(event.machine)
+    if machine is not None and machine.state is MachineState.UP:
+        machine.move(MachineState.SILENT)
+        run.hungry.pop(machine.id, None)
+        run.idle.pop(machine.id, None)
+        run.say(f"machine {machine.id} is silent; its tasks go to others")
+        dispatch.on_machine_lost(run, machine, Cause.FAILED)
+        if machine.offering.free:
+            fleet.stop(run, machine, "not heard of")
+
+
+def _gone(run: Run, event: Gone) -> None:
+    machine = run.machines.get(event.machine)
+    if machine is None or not machine.alive:
+        return
+    c = run.clusters[machine.cluster]
+    if machine.joined_at is None and event.cause is Cause.FAILED:
+        c.start_failures += 1
+        if c.start_failures >= planning.START_FAILURES:
+            fleet.set_aside(run, c, event.detail or "its machines do not start")
+    asked = machine.state is MachineState.STOPPING
+    dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
+    machine.move(MachineState.GONE)
+    run.forget(machine)
+    fleet.settle(run, machine, event.at)
+    if not asked and run.phase in dispatch.BUSY_PHASES:
+        run.say(f"machine {machine.id} ({c.offering.name}) is gone: {event.detail or event.cause.value}")
+        if run.phase is Phase.SAMPLING and c.startable and not run.living[c.index]:
+            fleet.start(run, c.index, 1)
+        elif run.phase is Phase.EXECUTING:
+            planning.replan(run, "a machine was lost")
+
+
+def _ended(run: Run, event: Ended) -> None:
+    dispatch.on_ended(run, run.machines.get(event.machine), event.endings)
+
+
+def _returned(run: Run, event: Returned) -> None:
+    machine = run.machines.get(event.machine)
+    if machine is None:
+        return
+    machine.hold_back = True
+    for task in event.tasks:
+        for attempt in list(machine.attempts()):
+            if attempt.task == task:
+                machine.release(task, attempt.attempt, run.now)
+                run.tasks.remove(attempt)
+                if run.tasks.states[task] == TaskState.RUNNING and task not in run.tasks.running:
+                    run.tasks.put_back(task)
+    run.hungry[machine.id] = None
+
+
+def _chosen(run: Run, event: Chosen) -> None:
+    planning.choose(run, event)
+
+
+def _cancelled(run: Run, event: Cancelled) -> None:
+    if run.phase in dispatch.BUSY_PHASES:
+        left = run.tasks.unfinished
+        run.end(Outcome.CANCELLED, f"{event.reason}; {left} tasks are not done")
+
+
+def _retried(run: Run, event: Retried) -> None:
+    """Failed tasks are tried again; a bag that had ended goes on."""
+    for task in event.tasks:
+        if run.tasks.states[task] in (TaskState.FAILED, TaskState.DROPPED):
+            run.tasks.retry(task)
+    if run.phase in (Phase.ENDING, Phase.ENDED) and run.tasks.waiting:
+        run.outcome, run.ended_at = None, None
+        run.phase = Phase.EXECUTING
+        planning.replan(run, "tasks are tried again")
+
+
+def _set_aside(run: Run, event: SetAside) -> None:
+    fleet.set_aside(run, run.clusters[event.cluster], event.reason)
+    if run.phase is Phase.EXECUTING:
+        planning.replan(run, "an offering was set aside")
+
+
+def _woken(run: Run, _: Woken) -> None:
+    run.woken_at = None
+
+
+RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
+    Begin: _begin,
+    Charged: _charged,
+    Joined: _joined,
+    Silent: _silent,
+    Gone: _gone,
+    Ended: _ended,
+    Returned: _returned,
+    Chosen: _chosen,
+    Cancelled: _cancelled,
+    Retried: _retried,
+    SetAside: _set_aside,
+    Woken: _woken,
+}
+
+
+# --- after every event -------------------------------------------------------------------------------
+
+
+def _follow_up(run: Run) -> None:
+    _settle_phase(run)
+    _look_at_due(run)
+    if run.now >= run.next_monitor and run.phase in dispatch.BUSY_PHASES:
+        run.next_monitor = run.now + planning.monitor_seconds(run)
+        _monitor(run)
+        run.hungry.update(run.idle)  # what was not worth copying may be by now
+    planning.stuck(run)
+    if run.idle and run.tasks.waiting:
+        run.hungry.update(run.idle)
+    for machine_id in list(run.hungry):
+        dispatch.fill(run, run.machines[machine_id])
+    if run.phase is Phase.ENDING:
+        _wind_up(run)
+
+
+def _settle_phase(run: Run) -> None:
+    if run.phase is Phase.SAMPLING and sampling.complete(run) and run.tasks.unfinished:
+        planning.sampled(run)
+    if not run.tasks.unfinished and run.phase in dispatch.BUSY_PHASES:
+        failed = run.tasks.counts[TaskState.FAILED]
+        if failed:
+            run.end(Outcome.WITH_FAILURES, f"{run.tasks.done} tasks done, {failed} failed")
+        else:
+            run.end(Outcome.COMPLETE, f"all {run.tasks.done} tasks done")
+
+
+def _look_at_due(run: Run) -> None:
+    """Machines whose paid time ends now."""
+    due: dict[int, Machine] = {}
+    while run.alarms and run.alarms[0][0] <= run.now:
+        _, _, machine_id = heapq.heappop(run.alarms)
+        machine = run.machines[machine_id]
+        if machine.alive and machine.state is not MachineState.STOPPING:
+            due[machine_id] = machine
+    if due:
+        planning.due(run, [m for m in due.values() if _is_due(run, m)])
+
+
+def _is_due(run: Run, machine: Machine) -> bool:
+    return machine.offering.free or machine.stop_by(run.now) <= run.now
+
+
+def _monitor(run: Run) -> None:
+    if run.phase is Phase.SAMPLING:
+        sampling.leave_out_late(run)
+        _settle_phase(run)
+    elif run.phase is Phase.CHOOSING:
+        planning.offer(run)
+    else:
+        planning.watch(run)
+
+
+def _wind_up(run: Run) -> None:
+    """The bag has ended: stop every machine, and close when the last one is paid."""
+    if run.tasks.unfinished:
+        dispatch.kill_everything(run)
+        run.tasks.drop_unfinished()
+    for machine in run.alive():
+        fleet.stop(run, machine, "the bag has ended")
+    if not run.alive():
+        run.phase = Phase.ENDED
+        assert run.ledger.reserved == NOTHING
+
+
+def _wake(run: Run, now: float) -> None:
+    """Ask to be woken for the next monitoring or the next end of an ATU."""
+    at = run.next_monitor
+    if run.alarms:
+        at = min(at, run.alarms[0][0])
+    if at != run.woken_at or at <= now:
+        run.woken_at = at
+        run.out.append(WakeAt(max(at, now)))

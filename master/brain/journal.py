@@ -1,0 +1,144 @@
+"""Events and settings as plain data, for the journal from which an engine is rebuilt."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from bats.common.errors import StoreDamagedError
+from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.money import Money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.engine import Engine
+from bats.master.brain.events import (
+    Begin,
+    Cancelled,
+    Cause,
+    Charged,
+    Chosen,
+    Ended,
+    Ending,
+    Event,
+    Gone,
+    Joined,
+    Retried,
+    Returned,
+    SetAside,
+    Silent,
+    Woken,
+)
+from bats.master.brain.settings import Sampling, Settings
+
+FORMAT: Final = 1
+
+CODES: Final[Mapping[type, int]] = {
+    Begin: 0,
+    Charged: 1,
+    Joined: 2,
+    Silent: 3,
+    Gone: 4,
+    Ended: 5,
+    Returned: 6,
+    Chosen: 7,
+    Cancelled: 8,
+    Retried: 9,
+    SetAside: 10,
+    Woken: 11,
+}
+"""Written to disk: never change one, only add."""
+
+_READERS: Final[Mapping[int, Callable[..., Event]]] = {
+    0: Begin,
+    1: lambda machine, since: Charged(MachineId(machine), since),
+    2: lambda machine, slots, holding, cluster: Joined(
+        MachineId(machine), slots, tuple((TaskId(t), a) for t, a in holding), cluster
+    ),
+    3: lambda machine: Silent(MachineId(machine)),
+    4: lambda machine, at, cause, detail: Gone(MachineId(machine), at, Cause(cause), detail),
+    5: lambda machine, flat: Ended(MachineId(machine), _endings(flat)),
+    6: lambda machine, tasks: Returned(MachineId(machine), tuple(map(TaskId, tasks))),
+    7: lambda rule, budget, deadline, cushion: Chosen(rule, budget, deadline, cushion),
+    8: Cancelled,
+    9: lambda tasks: Retried(tuple(map(TaskId, tasks))),
+    10: SetAside,
+    11: Woken,
+}
+
+
+def plain(event: Event) -> list[Any]:
+    """The event as a list that msgpack takes; a million endings pass here, so they lie flat."""
+    if type(event) is Ended:
+        flat: list[Any] = []
+        for ending in event.endings:
+            flat += ending
+        return [5, event.machine, flat]
+    written: list[Any] = [CODES[type(event)]]
+    for part in fields(event):
+        value = getattr(event, part.name)
+        written.append(value.value if isinstance(value, Cause) else value)
+    return written
+
+
+def event_from(written: list[Any]) -> Event:
+    """The event again; StoreDamagedError when it is none."""
+    try:
+        return _READERS[written[0]](*written[1:])
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise StoreDamagedError(
+            f"the journal holds an event that cannot be read: {written!r:.200}"
+        ) from error
+
+
+def replay(settings: Settings, events: Iterable[tuple[float, Event]]) -> Engine:
+    """The engine as it was after these events; its commands were carried out in its first life."""
+    engine = Engine(settings)
+    for now, event in events:
+        engine.handle(event, now)
+    return engine
+
+
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    written: dict[str, Any] = {"format": FORMAT}
+    for part in fields(settings):
+        value = getattr(settings, part.name)
+        if isinstance(value, Sampling):
+            value = value.value
+        elif part.name == "offerings":
+            value = [
+                {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
+                for offering in value
+            ]
+        written[part.name] = value
+    return written
+
+
+def settings_from(written: Mapping[str, Any]) -> Settings:
+    """The settings again; StoreDamagedError when they were written by a newer program."""
+    if written.get("format") != FORMAT:
+        raise StoreDamagedError(
+            f"the run's settings have format {written.get('format')}, this program reads {FORMAT}; "
+            "use the release of BaTS that wrote them"
+        )
+    values = {name: value for name, value in written.items() if name != "format"}
+    values["sampling"] = Sampling(values["sampling"])
+    values["offerings"] = tuple(
+        Offering(
+            **{
+                **offering,
+                "name": ClusterName(offering["name"]),
+                "price": Money(offering["price"]),
+            }
+        )
+        for offering in values["offerings"]
+    )
+    return Settings(**values)
+
+
+def _endings(flat: list[Any]) -> tuple[Ending, ...]:
+    return tuple(
+        Ending(flat[k], flat[k + 1], Outcome(flat[k + 2]), flat[k + 3])
+        for k in range(0, len(flat), 4)
+    )
+
+
+def _copy(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value

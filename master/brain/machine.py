@@ -1,0 +1,134 @@
+"""One machine as the brain sees it: its state, its bill, what it runs and how fast it has been."""
+
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from bats.common.billing import paid_uptime
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import MachineId, TaskId
+from bats.common.offering import Offering
+from bats.master.brain.taskbook import Attempt
+
+
+class MachineState(Enum):
+    REQUESTED = "requested"
+    UP = "up"
+    SILENT = "silent"  # its heartbeats stay out; still charged
+    STOPPING = "stopping"
+    GONE = "gone"
+
+
+_S = MachineState
+MOVES: Final = {
+    _S.REQUESTED: {_S.UP, _S.STOPPING, _S.GONE},
+    _S.UP: {_S.UP, _S.SILENT, _S.STOPPING, _S.GONE},
+    _S.SILENT: {_S.UP, _S.STOPPING, _S.GONE},
+    _S.STOPPING: {_S.GONE},
+    _S.GONE: set[MachineState](),
+}
+"""Legal moves; anything else is a bug."""
+
+
+class Machine:
+    __slots__ = (
+        "active",
+        "atus",
+        "charged_since",
+        "cluster",
+        "done_count",
+        "done_seconds",
+        "hold_back",
+        "id",
+        "joined_at",
+        "leaving",
+        "nr",
+        "offering",
+        "queued",
+        "requested_at",
+        "slots",
+        "state",
+    )
+
+    def __init__(
+        self, machine: MachineId, cluster: int, offering: Offering, requested_at: float
+    ) -> None:
+        self.id = machine
+        self.cluster = cluster
+        self.offering = offering
+        self.state = MachineState.REQUESTED
+        self.requested_at = requested_at
+        self.charged_since: float | None = None
+        self.joined_at: float | None = None
+        self.slots = offering.slots
+        self.atus = 0  # reserved, the running one included
+        self.nr = 0  # ATUs that the plan still has for it beyond the reserved ones
+        self.leaving = False  # at the end of its reserved ATUs
+        self.active: dict[TaskId, Attempt] = {}
+        self.queued: deque[Attempt] = deque()
+        self.hold_back = False  # it gave queued tasks back: send no more than it has slots
+        self.done_count = 0  # nt
+        self.done_seconds = 0.0  # rt, over all slots
+
+    def move(self, to: MachineState) -> None:
+        if to not in MOVES[self.state]:
+            raise BrokenInvariantError(
+                f"machine {self.id} cannot go from {self.state.value} to {to.value}"
+            )
+        self.state = to
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not MachineState.GONE
+
+    @property
+    def staying(self) -> bool:
+        """Counts as a machine of the current mix."""
+        return not self.leaving and self.state in (
+            MachineState.REQUESTED,
+            MachineState.UP,
+            MachineState.SILENT,
+        )
+
+    def paid_until(self, now: float) -> float:
+        """When its reserved ATUs end; counted from now while it is not charged yet."""
+        start = now if self.charged_since is None else self.charged_since
+        return start + paid_uptime(self.offering, self.atus)
+
+    def stop_by(self, now: float) -> float:
+        """When it must be told to stop, to be gone before the next ATU."""
+        return self.paid_until(now) - self.offering.boundary_seconds
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    def take(self, attempt: Attempt, now: float) -> None:
+        if len(self.active) < self.slots:
+            attempt.since = now
+            self.active[attempt.task] = attempt
+        else:
+            self.queued.append(attempt)
+
+    def release(self, task: TaskId, attempt: int, now: float) -> Attempt | None:
+        """Take an attempt off the machine; the next queued one gets its slot."""
+        mine = self.active.get(task)
+        if mine is not None and mine.attempt == attempt:
+            del self.active[task]
+            if self.queued:
+                following = self.queued.popleft()
+                following.since = now
+                self.active[following.task] = following
+            return mine
+        for mine in self.queued:
+            if mine.task == task and mine.attempt == attempt:
+                self.queued.remove(mine)
+                return mine
+        return None
+
+    def attempts(self) -> Iterator[Attempt]:
+        yield from self.active.values()
+        yield from self.queued
+
+    @property
+    def load(self) -> int:
+        return len(self.active) + len(self.queued)

@@ -1,0 +1,45 @@
+"""What a run was asked to do: everything the engine is built from, as plain data."""
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from bats.common.money import Money
+from bats.common.offering import Offering
+
+
+class Sampling(enum.Enum):
+    """How runtimes are learned before money is committed (science.md, sections 3 and 6)."""
+
+    REGRESSION = "regression"  # few tasks on every cluster, lines between clusters
+    IMPLICIT = "implicit"  # a full sample on every cluster
+    NONE = "none"  # cost-blind: every machine from the start, first come first served
+
+
+ASK: Final = "ask"
+"""The rule of a user who wants to see the schedules first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`budget` caps everything, the sample included; None leaves it to the schedule chosen."""
+
+    tasks: int
+    offerings: tuple[Offering, ...]
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+    rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
+    sampling: Sampling = Sampling.REGRESSION
+    initial_workers: int = 7  # iw: machines per cluster to sample with
+    replicated: int = 7  # tasks that every cluster samples
+    replicate: bool = True  # whether running tasks may be copied in the tail
+    tail: str = "stochastic+random"
+    planner: str = "knapsack"
+    upgrade: bool = True  # take a meaningfully faster mix for the same money
+    monitor_seconds: float = 0.0  # 0: a twelfth of the shortest ATU, at least 5 s
+    retries: int = 1  # how often a task may fail before it is given up
+    losses: int = 5  # how many machines a task may lose before it is held to be the cause
+    cushion: Money = Money(0)
+    patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
+    currency: str = "$"  # a label; what the offerings' prices are in
+    seed: int = 0

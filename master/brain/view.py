@@ -1,0 +1,164 @@
+"""What people and programs may see of a run: the numbers behind its current plan, as plain data."""
+
+from dataclasses import dataclass
+
+from bats.common.billing import charge
+from bats.common.money import Money
+from bats.master.brain.commands import Outcome
+from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.outlook import outlook
+from bats.master.brain.state import Phase, Run
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    name: str
+    price: Money  # per machine and ATU
+    atu_seconds: float
+    slots: int
+    limit: int  # A_i
+    machines: int  # that stay
+    leaving: int
+    planned: int  # in the current mix
+    known: int  # how many runtimes T_i stands on
+    mean_seconds: float  # T_i, running tasks included; 0 while nothing is known
+    start_seconds: float  # learned: from request to joining
+    doubt: str  # why its speed is not a regression's, if so
+    set_aside: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    id: int
+    cluster: str
+    state: str
+    leaving: bool
+    slots: int
+    running: int
+    queued: int
+    done: int
+    requested_at: float
+    joined_at: float | None
+    charged_since: float | None
+    paid_until: float | None
+    cost: Money  # so far, the running ATU in full
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """Times are the run's own seconds, counted from its beginning."""
+
+    now: float
+    phase: Phase
+    outcome: Outcome | None
+    total: int
+    waiting: int
+    running: int
+    done: int
+    failed: int
+    dropped: int
+    duplicates: int
+    budget: Money | None  # what the user gave
+    limit: Money | None  # what may be spent at most, by the schedule chosen
+    spent: Money  # for ATUs entered
+    reserved: Money  # for ATUs to come that are promised to machines
+    left: Money | None
+    chosen: str
+    chosen_at: float
+    began_at: float
+    ended_at: float | None
+    deadline_at: float | None
+    N_e: int  # tasks left when the paid time is used
+    N_p: int  # tasks that the plan can still do beyond
+    speed: float  # tasks per second of the machines that stay
+    eta_seconds: float | None  # from now, at that speed
+    plan_made_at: float | None
+    plan_ends_at: float | None
+    next_look_at: float  # the next monitoring
+    next_boundary_at: float | None  # the next end of an ATU that is paid for
+    clusters: tuple[ClusterView, ...]
+    machines: tuple[MachineView, ...]
+
+
+def view(run: Run, now: float) -> RunView:
+    """A snapshot; costs a pass over the machines that live."""
+    run.now = max(now, run.now)
+    clusters = run.planning_clusters()
+    known = bool(run.known())
+    ahead = outlook(run, clusters) if known else None
+    speed = ahead.speed if ahead else 0.0
+    unfinished = run.tasks.unfinished
+    machines = tuple(_machine(run, m) for m in run.alive())
+    spent = Money(run.ledger.settled + sum(m.cost for m in machines))
+    plan = run.plan
+    counts = run.tasks.counts
+    boundaries = [m.paid_until for m in machines if m.paid_until is not None]
+    return RunView(
+        now=run.now,
+        phase=run.phase,
+        outcome=run.outcome,
+        total=len(run.tasks),
+        waiting=counts[0],
+        running=counts[1],
+        done=counts[2],
+        failed=counts[3],
+        dropped=counts[4],
+        duplicates=run.duplicates,
+        budget=run.settings.budget,
+        limit=run.ledger.limit,
+        spent=spent,
+        reserved=Money(run.ledger.committed - spent),
+        left=run.ledger.left,
+        chosen=run.chosen,
+        chosen_at=run.chosen_at,
+        began_at=run.began_at,
+        ended_at=run.ended_at,
+        deadline_at=run.deadline_at,
+        N_e=ahead.N_e if ahead else run.tasks.waiting,
+        N_p=ahead.N_p if ahead else 0,
+        speed=speed,
+        eta_seconds=unfinished / speed if speed and unfinished else None,
+        plan_made_at=plan.at if plan else None,
+        plan_ends_at=plan.at + plan.makespan_seconds if plan else None,
+        next_look_at=run.next_monitor,
+        next_boundary_at=min(boundaries, default=None),
+        clusters=tuple(
+            ClusterView(
+                name=c.offering.name,
+                price=c.offering.price,
+                atu_seconds=c.offering.atu_seconds,
+                slots=c.offering.slots,
+                limit=c.offering.max_machines,
+                machines=len(run.staying(c.index)),
+                leaving=sum(m.leaving for m in run.living[c.index].values()),
+                planned=plan.mix[c.index] if plan else 0,
+                known=c.profile.count,
+                mean_seconds=clusters[c.index].mean_seconds if c.profile.count else 0.0,
+                start_seconds=c.start_seconds,
+                doubt=c.line.doubt or "",
+                set_aside=c.set_aside,
+            )
+            for c in run.clusters
+        ),
+        machines=machines,
+    )
+
+
+def _machine(run: Run, m: Machine) -> MachineView:
+    charged = m.charged_since is not None
+    free = m.offering.free
+    return MachineView(
+        id=m.id,
+        cluster=m.offering.name,
+        state=m.state.value if m.state is not MachineState.REQUESTED or not charged else "starting",
+        leaving=m.leaving,
+        slots=m.slots,
+        running=len(m.active),
+        queued=len(m.queued),
+        done=m.done_count,
+        requested_at=m.requested_at,
+        joined_at=m.joined_at,
+        charged_since=m.charged_since,
+        paid_until=m.paid_until(run.now) if charged and not free else None,
+        cost=charge(m.offering, run.now - m.charged_since) if m.charged_since is not None else Money(0),
+    )

@@ -1,0 +1,268 @@
+"""The virtual-time driver of the brain: a small world of machines that obeys the engine's commands."""
+
+import heapq
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from bats.common.messages import MachineId, Outcome, TaskId
+from bats.master.brain.commands import (
+    Command,
+    Decided,
+    EndBag,
+    KillTask,
+    Offer,
+    Record,
+    RenewLease,
+    RunTasks,
+    StartMachines,
+    StopMachine,
+    WakeAt,
+)
+from bats.master.brain.engine import Engine
+from bats.master.brain.events import (
+    Begin,
+    Cause,
+    Charged,
+    Ended,
+    Ending,
+    Event,
+    Gone,
+    Joined,
+    Woken,
+)
+from bats.master.brain.schedules import Schedule
+from bats.master.brain.settings import Settings
+
+NEVER = float("inf")
+
+
+class Runtimes(Protocol):
+    def __call__(self, task: TaskId, cluster: int) -> float:
+        """True seconds that the task takes on a machine of that cluster."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How unkind the world is. All times in seconds; chance comes from the world's own seed."""
+
+    start_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: 0.0
+    stop_seconds: float = 0.0
+    life_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: NEVER
+    start_fails: float = 0.0  # the share of machines that never join
+    task_fails: float = 0.0  # the share of attempts that end with an error
+    answers: Callable[[tuple[Schedule, ...], float], tuple[float, Event] | None] = (
+        lambda _schedules, _now: None
+    )  # when a user who is asked answers what
+
+
+@dataclass(slots=True)
+class _Worker:
+    cluster: int
+    slots: int
+    queue: list[tuple[TaskId, int]] = field(default_factory=list)
+    running: dict[tuple[TaskId, int], float] = field(default_factory=dict)  # started at
+    joined: bool = False
+
+
+@dataclass(slots=True)
+class History:
+    """What happened, as the world saw it; independent of the engine's books."""
+
+    events: list[tuple[float, Event]] = field(default_factory=list)
+    commands: list[list[Command]] = field(default_factory=list)
+    records: dict[TaskId, list[Ending]] = field(default_factory=dict)
+    decisions: list[tuple[float, str]] = field(default_factory=list)
+    offers: list[tuple[float, tuple[Schedule, ...]]] = field(default_factory=list)
+    uptimes: dict[MachineId, tuple[int, float, float]] = field(default_factory=dict)
+    ended_at: float | None = None
+    end: EndBag | None = None
+
+
+class Simulation:
+    """Runs one bag to its end in virtual time."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        runtimes: Runtimes,
+        conditions: Conditions | None = None,
+        seed: int = 0,
+        *,
+        keep_events: bool = False,
+        after_event: Callable[[Engine], None] = lambda _engine: None,
+    ) -> None:
+        self.engine = Engine(settings)
+        self.engine.run.oracle = runtimes
+        self.history = History()
+        self._settings = settings
+        self._runtimes = runtimes
+        self._conditions = conditions or Conditions()
+        self._rng = random.Random(seed)
+        self._heap: list[tuple[float, int, Callable[[float], Event | None]]] = []
+        self._order = count()
+        self._workers: dict[MachineId, _Worker] = {}
+        self._since: dict[MachineId, float] = {}
+        self._wake: float | None = None
+        self._keep = keep_events
+        self._after_event = after_event
+
+    def run(self, until: float = NEVER) -> History:
+        self._at(0.0, lambda _now: Begin())
+        while self._heap and not self.engine.over:
+            at, _, make = heapq.heappop(self._heap)
+            if at > until:
+                break
+            event = make(at)
+            if event is not None:
+                self._deliver(event, at)
+        return self.history
+
+    def _deliver(self, event: Event, now: float) -> None:
+        commands = self.engine.handle(event, now)
+        if self._keep:
+            self.history.events.append((now, event))
+            self.history.commands.append(commands)
+        self._after_event(self.engine)
+        for command in commands:
+            OBEY[type(command)](self, command, now)
+
+    def _at(self, at: float, make: Callable[[float], Event | None]) -> None:
+        heapq.heappush(self._heap, (at, next(self._order), make))
+
+    # --- obeying ----------------------------------------------------------------------------------
+
+    def _start_machines(self, command: StartMachines, now: float) -> None:
+        c = self._conditions
+        for machine in command.machines:
+            self._workers[machine] = _Worker(
+                command.cluster, self._settings.offerings[command.cluster].slots
+            )
+            delay = c.start_seconds(self._rng, command.cluster)
+            if self._rng.random() < c.start_fails:
+                self._at(now + delay, self._leaves(machine, Cause.FAILED, "did not start"))
+                continue
+            self._at(now + delay, lambda at, m=machine: self._charge(m, at))  # type: ignore[misc]
+            self._at(now + delay, lambda _at, m=machine: self._join(m))  # type: ignore[misc]
+            life = c.life_seconds(self._rng, command.cluster)
+            if life < NEVER:
+                self._at(now + delay + life, self._leaves(machine, Cause.FAILED, "broke"))
+
+    def _charge(self, machine: MachineId, at: float) -> Event | None:
+        if machine not in self._workers:
+            return None
+        self._since[machine] = at
+        return Charged(machine, at)
+
+    def _join(self, machine: MachineId) -> Event | None:
+        worker = self._workers.get(machine)
+        if worker is None:
+            return None
+        worker.joined = True
+        return Joined(machine, worker.slots)
+
+    def _leaves(
+        self, machine: MachineId, cause: Cause, detail: str
+    ) -> Callable[[float], Event | None]:
+        def leave(at: float) -> Event | None:
+            worker = self._workers.pop(machine, None)
+            if worker is None:
+                return None
+            if machine in self._since:
+                self.history.uptimes[machine] = (worker.cluster, self._since[machine], at)
+            return Gone(machine, at, cause, detail)
+
+        return leave
+
+    def _stop_machine(self, command: StopMachine, now: float) -> None:
+        gone_at = now + self._conditions.stop_seconds
+        self._at(gone_at, self._leaves(command.machine, Cause.STOPPED, command.reason))
+
+    def _run_tasks(self, command: RunTasks, now: float) -> None:
+        worker = self._workers.get(command.machine)
+        if worker is not None:
+            worker.queue.extend(command.orders)
+            self._advance(command.machine, worker, now)
+
+    def _advance(self, machine: MachineId, worker: _Worker, now: float) -> None:
+        while worker.queue and len(worker.running) < worker.slots:
+            task, attempt = worker.queue.pop(0)
+            worker.running[task, attempt] = now
+            seconds = self._runtimes(task, worker.cluster)
+            fails = self._conditions.task_fails and self._rng.random() < self._conditions.task_fails
+            outcome = Outcome.FAILED if fails else Outcome.DONE
+            self._at(now + seconds, self._finishes(machine, task, attempt, outcome))
+
+    def _finishes(
+        self, machine: MachineId, task: TaskId, attempt: int, outcome: Outcome
+    ) -> Callable[[float], Event | None]:
+        def finish(at: float) -> Event | None:
+            worker = self._workers.get(machine)
+            if worker is None or (task, attempt) not in worker.running:
+                return None
+            started = worker.running.pop((task, attempt))
+            self._advance(machine, worker, at)
+            return Ended(machine, (Ending(task, attempt, outcome, at - started),))
+
+        return finish
+
+    def _kill_task(self, command: KillTask, now: float) -> None:
+        worker = self._workers.get(command.machine)
+        key = (command.task, command.attempt)
+        if worker is None:
+            return
+        if key in worker.running:
+            self._at(
+                now,
+                self._finishes(command.machine, command.task, command.attempt, Outcome.KILLED),
+            )
+        elif key in worker.queue:
+            worker.queue.remove(key)
+            ending = Ending(command.task, command.attempt, Outcome.KILLED, 0.0)
+            self._at(now, lambda _at: Ended(command.machine, (ending,)))
+
+    def _wake_at(self, command: WakeAt, _now: float) -> None:
+        self._wake = command.at
+
+        def wake(at: float) -> Event | None:
+            return Woken() if at == self._wake else None
+
+        self._at(command.at, wake)
+
+    def _offer(self, command: Offer, now: float) -> None:
+        self.history.offers.append((now, command.schedules))
+        answer = self._conditions.answers(command.schedules, now)
+        if answer is not None:
+            at, event = answer
+            self._at(max(at, now), lambda _at: event)
+
+    def _record(self, command: Record, _now: float) -> None:
+        for ending in command.endings:
+            self.history.records.setdefault(ending.task, []).append(ending)
+
+    def _decided(self, command: Decided, now: float) -> None:
+        self.history.decisions.append((now, command.words))
+
+    def _end_bag(self, command: EndBag, now: float) -> None:
+        self.history.end = command
+        self.history.ended_at = now
+
+    def _renew_lease(self, _command: RenewLease, _now: float) -> None:
+        """Simulated machines never lose their master."""
+
+
+OBEY: Mapping[type, Callable[[Simulation, Command, float], None]] = {
+    StartMachines: Simulation._start_machines,  # noqa: SLF001
+    StopMachine: Simulation._stop_machine,  # noqa: SLF001
+    RunTasks: Simulation._run_tasks,  # noqa: SLF001
+    KillTask: Simulation._kill_task,  # noqa: SLF001
+    WakeAt: Simulation._wake_at,  # noqa: SLF001
+    Offer: Simulation._offer,  # noqa: SLF001
+    Record: Simulation._record,  # noqa: SLF001
+    Decided: Simulation._decided,  # noqa: SLF001
+    EndBag: Simulation._end_bag,  # noqa: SLF001
+    RenewLease: Simulation._renew_lease,  # noqa: SLF001
+}  # type: ignore[assignment]

@@ -1,0 +1,59 @@
+"""What is packaged is what is there; layers import only what they may."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("common", "deploy", "master", "worker")
+
+
+def pyproject() -> dict[str, object]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+@pytest.mark.checkout
+def test_every_folder_with_modules_is_in_the_wheel() -> None:
+    found = {
+        "bats." + ".".join(path.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if "__pycache__" not in path.parts
+    }
+    assert found == set(pyproject()["tool"]["setuptools"]["packages"])  # type: ignore[index]
+
+
+@pytest.mark.checkout
+def test_the_top_level_holds_only_what_the_house_allows() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    top = {name.split("/")[0].strip('"') for name in tracked if name}
+    allowed = {*FOLDERS, "tests", "scripts", "pyproject.toml", "README.md", "LICENSE"}
+    assert {name for name in top if not name.startswith(".")} <= allowed | {"CHANGELOG.md"}
+
+
+def test_both_console_scripts_are_the_same_program() -> None:
+    scripts = {e.name: e.value for e in entry_points(group="console_scripts")}
+    assert scripts["bats"] == scripts["bats-scheduler"]
+
+
+HEAVY = "numpy scipy pydantic click rich starlette uvicorn aiohttp boto3".split()
+
+
+def test_importing_the_worker_loads_nothing_heavy() -> None:
+    code = (
+        "import pkgutil, importlib, sys, bats.worker\n"
+        "for m in pkgutil.iter_modules(bats.worker.__path__):\n"
+        "    if m.name != '__main__': importlib.import_module('bats.worker.' + m.name)\n"
+        f"print(*sorted(set(sys.modules) & set({HEAVY!r})))\n"
+        "print(*sorted(m for m in sys.modules if m.startswith(('bats.master', 'bats.deploy'))))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert done.stdout.split() == []
