@@ -9,7 +9,8 @@ BatsError                    something outside this program: said in one sentenc
 BrokenInvariantError         a bug in BaTS: the books do not agree
 """
 
-from typing import ClassVar
+from reprlib import Repr
+from typing import ClassVar, Final
 
 
 class BatsError(Exception):
@@ -36,3 +37,22 @@ class StoreDamagedError(BatsError):
 
 class BrokenInvariantError(AssertionError):
     """A bug in BaTS. Please report it with the journal of the run."""
+
+
+def quoted(value: object) -> str:
+    """A wrong value as a message shows it: recognisable, never pages long."""
+    return _SHORT.repr(value)
+
+
+class _Short(Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() > 4096:  # Python refuses to write out very long numbers
+            return f"a number of {x.bit_length()} bits"
+        return super().repr_int(x, level)
+
+
+_SHORT: Final = _Short()
+_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxlong = 40
+_SHORT.maxlevel = 3
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4

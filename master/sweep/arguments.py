@@ -1,0 +1,101 @@
+"""The same sweeps from a command line: `-p alpha=0.1:1:0.1 -- python sim.py {alpha}`."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import UsageError, quoted
+from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
+from bats.master.sweep.model import LinesOf, parameter_name
+from bats.master.sweep.reading import KINDS, build
+from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.tables import line_axis
+from bats.master.userfile import Document, read_document, sentence
+
+_NO_FILE: Final = Document(
+    "", {}, flags={"grid": "-p", "command": "The command", "argv": "The command"}
+)
+
+
+def from_arguments(
+    words: Sequence[str] = (),
+    *,
+    file: str | Path = "",
+    parameters: Sequence[str] = (),
+    zipped: Sequence[str] = (),
+    array: str = "",
+    csv_file: str = "",
+    lines: Iterable[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Sweep:
+    """The sweep that options mean, alone or over what a `file` says.
+
+    `words` stand after `--`: a program and its arguments, or one text with blanks for the shell.
+    `parameters` are `-p NAME=VALUES`, `zipped` likewise but go together row by row, `lines` come
+    from standard input: each is a command, or fills `{line}`. `settings` are further keys of the
+    sweep file; None values are passed over. Raises UsageError with one sentence.
+    """
+    document = read_document(file, "the sweep file", kinds=KINDS) if file else _NO_FILE
+    data = dict(document.data)
+    if words:
+        data.pop("command", None)
+        data.pop("argv", None)
+        data |= _what_to_run(words)
+    if parameters:
+        grid = data.get("grid", {})
+        data["grid"] = (grid if isinstance(grid, dict) else {}) | _given(parameters, "-p")
+    if zipped:
+        data["zip"] = [_given(zipped, "--zip")]
+    if array:
+        data["array"] = array
+    if csv_file:
+        data["csv"] = str(Path(csv_file).absolute())
+    data |= {key: value for key, value in (settings or {}).items() if value is not None}
+    axis = None if lines is None else line_axis(lines, "standard input")
+    if axis and not data.get("command") and not data.get("argv"):
+        data["command"] = "{line!raw}"
+    return build(replace(document, data=data), lines=axis)
+
+
+def values_given(text: str) -> Column | LinesOf:
+    """What stands after `NAME=`: a range, a list with commas (quotes as in CSV) or `@file`."""
+    if text.startswith("@"):
+        return LinesOf(str(Path(text[1:]).absolute()))
+    if looks_like_range(text):
+        return range_of(text)
+    try:
+        (values,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise ValueError(
+            f"{quoted(text)} cannot be split at its commas; check the quotes"
+        ) from None
+    if not all(value.strip() for value in values):
+        raise ValueError(f"{quoted(text)} has an empty value between its commas")
+    return Listed(values)
+
+
+def _what_to_run(words: Sequence[str]) -> dict[str, Any]:
+    if len(words) == 1 and any(sign in words[0] for sign in " \t\n|&;<>$"):
+        return {"command": words[0]}
+    return {"argv": list(words)}
+
+
+def _given(options: Sequence[str], option: str) -> dict[str, Column | LinesOf]:
+    given: dict[str, Column | LinesOf] = {}
+    for text in options:
+        name, equals, values = text.partition("=")
+        if not equals or not values.strip():
+            raise UsageError(
+                f"{option} {text}: write {option} NAME=VALUES, for example {option} seed=1,2,3 "
+                f"or {option} alpha=0.1:1:0.1."
+            )
+        try:
+            values_by_name = {parameter_name(name.strip()): values_given(values.strip())}
+        except ValueError as error:
+            raise UsageError(sentence(f"{option} {text}", str(error))) from None
+        if given.keys() & values_by_name.keys():
+            raise UsageError(f"{option} {text}: {name} is given twice; put its values in one list.")
+        given |= values_by_name
+    return given

@@ -1,0 +1,222 @@
+"""The sweep file as a model: its keys, what each may hold, and the sentence when it does not."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field
+
+from bats.common.errors import quoted
+from bats.common.money import Money
+from bats.common.units import octets
+from bats.master.sweep.columns import (
+    Chained,
+    Column,
+    Listed,
+    Spaced,
+    array_of,
+    decimal,
+    looks_like_range,
+    range_of,
+    spaced,
+)
+from bats.master.userfile import Checked, Reads, amount, duration, suggestion, text_of
+
+PICKS: Final = (
+    "ask",
+    "cheapest",
+    "cheapest+10%",
+    "cheapest+20%",
+    "balanced",
+    "fastest-20%",
+    "fastest-10%",
+    "fastest",
+)
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOW: Final = 'write a list [1, 2, 3], a range "start:stop:step", or {file = "values.txt"}'
+_SCALAR: Final = {"type": ["string", "number", "boolean"]}
+_VALUES: Final = {
+    "description": "The values of a parameter: a list, a range, or a file with one in each line.",
+    "anyOf": [
+        {"type": "array", "items": _SCALAR, "minItems": 1},
+        {"type": "string", "description": 'start:stop:step, the stop included: "0.1:1:0.1"'},
+        {
+            "type": "object",
+            "properties": {
+                "range": {
+                    "type": "array",
+                    "items": {"type": ["string", "number"]},
+                    "minItems": 2,
+                    "maxItems": 3,
+                },
+                "values": {"type": "array", "items": _SCALAR, "minItems": 1},
+                "file": {"type": "string"},
+            },
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": False,
+        },
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LinesOf:
+    """Values that stand in a file, one in each line."""
+
+    path: str
+
+
+def parameter_name(name: Any) -> str:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise ValueError(
+        f"{quoted(name)} cannot be a parameter's name; use letters, digits and _, a letter first"
+    )
+
+
+def values_of(written: Any) -> Column | LinesOf:
+    """The values of one parameter, however they are given."""
+    match written:
+        case Listed() | Spaced() | Chained() | LinesOf():
+            return written
+        case list() | tuple():
+            if not written:
+                raise ValueError(f"the list is empty; {_HOW}")
+            return Listed(text_of(value) for value in written)
+        case str() if looks_like_range(written):
+            return range_of(written)
+        case {"range": bounds, **more} if not more:
+            if not isinstance(bounds, list) or not 2 <= len(bounds) <= 3:
+                raise ValueError(
+                    f"range should be [start, stop] or [start, stop, step], not {quoted(bounds)}"
+                )
+            return spaced(*(decimal(text_of(bound)) for bound in bounds))
+        case {"values": list() as values, **more} if not more:
+            return values_of(values)
+        case {"file": str() as path, **more} if not more:
+            return LinesOf(path)
+        case dict():
+            unknown = [str(key) for key in written if key not in {"range", "values", "file"}]
+            if unknown:
+                known = ("range", "values", "file")
+                raise ValueError(f"`{unknown[0]}` is no key here; {suggestion(unknown[0], known)}")
+    raise ValueError(f"{quoted(written)} gives no values; {_HOW}")
+
+
+def _texts(written: Any) -> tuple[str, ...]:
+    if isinstance(written, list | tuple):
+        return tuple(text_of(value) for value in written)
+    raise ValueError(f'should be a list of texts, for example ["a", "b"], not {quoted(written)}')
+
+
+def _variable(name: Any) -> str:
+    if isinstance(name, str) and name and "=" not in name:
+        return name
+    raise ValueError(f"{quoted(name)} cannot be the name of an environment variable")
+
+
+def _pick(written: Any) -> str:
+    if written in PICKS:
+        return str(written)
+    near = suggestion(written, PICKS) if isinstance(written, str) else ""
+    raise ValueError(f"{quoted(written)} names no schedule; {near}")
+
+
+def _positive(written: Any) -> float:
+    if value := duration(written):
+        return value
+    raise ValueError("should be longer than 0; leave it out for none")
+
+
+def _exclusion(written: Any) -> tuple[str, ...]:
+    if isinstance(written, list | dict) or (isinstance(written, str) and looks_like_range(written)):
+        values = values_of(written)
+        if isinstance(values, LinesOf):
+            raise ValueError("list the values to exclude here")
+        return tuple(values)
+    return (text_of(written),)
+
+
+Text = Annotated[str, Reads(text_of, _SCALAR)]
+Texts = Annotated[tuple[str, ...], Reads(_texts, {"type": "array", "items": _SCALAR})]
+Name = Annotated[str, Reads(parameter_name, {"type": "string", "pattern": f"^{_NAME.pattern}$"})]
+Variable = Annotated[str, Reads(_variable, {"type": "string", "pattern": "^[^=]+$"})]
+Values = Annotated[Any, Reads(values_of, _VALUES)]
+Excluded = Annotated[
+    tuple[str, ...],
+    Reads(
+        _exclusion, {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}, _VALUES["anyOf"][2]]}
+    ),
+]
+_DURATION: Final = {"type": ["string", "number"], "examples": ["90s", "1h 30m", "12:00:00"]}
+_AMOUNT: Final = {"type": ["string", "number"], "examples": ["12.50"]}
+
+
+def _no_bool(written: Any) -> Any:
+    if not isinstance(written, bool):
+        return written
+    raise ValueError(f"should be a whole number, not {text_of(written)}")
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+
+
+class Resources(Checked):
+    """What one task takes of its machine."""
+
+    slots: Whole = Field(1, ge=1, le=100_000, description="Slots of the machine that a task takes.")
+
+
+class SweepFile(Checked):
+    """A bag of tasks: one command, and the values its {placeholders} take from task to task."""
+
+    name: str = Field(
+        "", max_length=100, description="What to call the bag; the file's name if not given."
+    )
+    command: str = Field("", description="For the shell. Values are quoted; {name!raw} is not.")
+    argv: Texts = Field((), description="Program and arguments, started without a shell.")
+
+    grid: dict[Name, Values] = Field({}, description="Each value with each of the others.")
+    zip: list[dict[Name, Values]] = Field([], description="Groups: first with first, and so on.")
+    csv: str = Field("", description="A file whose header names parameters; a task for each row.")
+    array: Annotated[
+        Any,
+        Reads(
+            lambda written: array_of(text_of(written)),
+            {"type": ["string", "integer"], "examples": ["1-1000:2", "0-99%8"]},
+        ),
+    ] = Field(None, description="Numbers for {array}, as Slurm writes them.")
+    exclude: list[dict[Name, Excluded]] = Field(
+        [], description="Tasks to leave out: those that have all the values of one rule."
+    )
+
+    cwd: str | None = Field(None, description='Where to run. "" is a scratch folder.')
+    env: dict[Variable, Text] = Field({}, description="Added to each task's environment.")
+    stdin: str = Field("", description="Text given to each task on its standard input.")
+    inputs: Texts = Field((), description="Files and folders to bring to machines.")
+    outputs: Texts = Field((), description="Files to bring back: names, or patterns with * and ?.")
+
+    timeout: Annotated[float, Reads(_positive, _DURATION)] = Field(
+        0.0, description="How long a task may run."
+    )
+    output_cap: Annotated[
+        int, Reads(octets, {"type": ["string", "integer"], "examples": ["64K", "1M"]})
+    ] = Field(1 << 20, description="What is kept of stdout and of stderr: the head and the tail.")
+    retries: Whole = Field(1, ge=0, le=1000, description="How often a failed task is tried again.")
+    replicate: bool = Field(True, description="Whether late tasks may be copied to idle machines.")
+    resources: Resources = Field(
+        Resources(slots=1), description="What one task takes of its machine."
+    )
+    compat: Literal["", "slurm", "sge"] = Field("", description="Also set their array variables.")
+
+    budget: Annotated[Money | None, Reads(amount, _AMOUNT)] = Field(
+        None, description="The most that may be spent, sampling included."
+    )
+    deadline: Annotated[float | None, Reads(_positive, _DURATION)] = Field(
+        None, description="How long all of it may take."
+    )
+    pick: Annotated[str, Reads(_pick, {"enum": list(PICKS)})] = Field(
+        "", description="Which schedule to take after sampling."
+    )

@@ -1,0 +1,117 @@
+"""From a sweep file, or the options that stand for one, to the `Sweep` it means."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from bats.common.errors import UsageError
+from bats.master.sweep.columns import Column
+from bats.master.sweep.model import LinesOf, SweepFile
+from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.sweep import ARRAY, MistakeError, Sweep
+from bats.master.sweep.tables import csv_axis, lines_of
+from bats.master.userfile import Document, check, read_document, sentence
+
+KINDS = ("toml", "yaml", "json")
+
+
+def load(path: str | Path) -> Sweep:
+    """The sweep of a file. Raises UsageError with one sentence for whatever is wrong in it."""
+    return build(read_document(path, "the sweep file", kinds=KINDS))
+
+
+def build(document: Document, *, lines: Axis | None = None) -> Sweep:
+    """The sweep that a document means; `lines` is one more axis, read from elsewhere."""
+    file = check(SweepFile, document)
+    folder = Path(document.path).absolute().parent if document.path else Path.cwd()
+    axes = _axes(file, document, folder)
+    if lines is not None:
+        axes.append(lines)
+    try:
+        space = Space(tuple(axes), tuple(file.exclude))
+        _distinct(space.names)
+        return Sweep(
+            space=space,
+            name=file.name or Path(document.path).stem or "bag",
+            command=file.command,
+            argv=file.argv,
+            cwd=_folder(file, folder),
+            env=file.env,
+            stdin=file.stdin,
+            inputs=file.inputs,
+            outputs=file.outputs,
+            base=str(folder),
+            timeout_seconds=file.timeout,
+            output_cap_bytes=file.output_cap,
+            compat=file.compat,
+            retries=file.retries,
+            replicate=file.replicate,
+            slots=file.resources.slots,
+            at_once=file.array[1] if file.array else 0,
+            budget=file.budget,
+            deadline_seconds=file.deadline,
+            pick=file.pick,
+        )
+    except MistakeError as error:
+        raise UsageError(sentence(document.where(error.keys), error.said)) from None
+    except (ValueError, UsageError) as error:
+        raise UsageError(sentence(document.where(()), str(error))) from None
+
+
+def _axes(file: SweepFile, document: Document, folder: Path) -> list[Axis]:
+    def column(values: Column | LinesOf, *keys: str | int) -> Column:
+        if not isinstance(values, LinesOf):
+            return values
+        return _placed(document, keys, lambda: lines_of(folder / values.path))
+
+    axes = [Axis((name,), (column(values, "grid", name),)) for name, values in file.grid.items()]
+    for at, group in enumerate(file.zip):
+        columns = {name: column(values, "zip", at, name) for name, values in group.items()}
+        if len({len(one) for one in columns.values()}) != 1:
+            lengths = ", ".join(f"{name} has {len(one)}" for name, one in columns.items())
+            raise UsageError(
+                f"{document.where(['zip', at])}: zipped parameters need equally many values; "
+                f"{lengths or 'this group has none'}."
+            )
+        axes.append(Axis(tuple(columns), tuple(columns.values())))
+    if file.csv:
+        axes.append(_placed(document, ("csv",), lambda: csv_axis(folder / file.csv)))
+    if file.array:
+        axes.append(Axis((ARRAY,), (file.array[0],)))
+    return axes
+
+
+T = TypeVar("T")
+
+
+def _placed(document: Document, keys: Sequence[str | int], read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except UsageError as error:
+        raise UsageError(f"{document.where(keys)}: {error}") from None
+
+
+def _folder(file: SweepFile, folder: Path) -> str:
+    """Where tasks run: beside the sweep file; in a scratch folder if they bring files along."""
+    scratch = bool(file.inputs or file.outputs)
+    if file.cwd is None:
+        return "" if scratch else _literal(str(folder))
+    if scratch or not file.cwd or file.cwd.startswith(("/", "~", "{")):
+        return file.cwd
+    return f"{_literal(str(folder))}/{file.cwd}"
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _distinct(names: Sequence[str]) -> None:
+    """Each becomes BATS_PARAM_NAME, in capitals: they must differ there too."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.upper(), name)
+        if other != name:
+            raise UsageError(
+                f"the parameters {other} and {name} would both be BATS_PARAM_{name.upper()} in the "
+                "environment; rename one"
+            )

@@ -1,0 +1,235 @@
+"""A sweep: what to run, as templates, and the space of values that fill them."""
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+from bats.common.errors import UsageError, quoted
+from bats.common.messages import BagId, BagSpec
+from bats.common.money import Money
+from bats.common.template import Fill, compile_template, placeholders
+from bats.master.sweep.space import Space, space_from_plain, space_to_plain
+
+ARRAY: Final = "array"
+"""The parameter that `array` makes; what `compat` shows as the array's task number."""
+
+
+class MistakeError(UsageError):
+    """What is wrong in one field; a reader of files can say in which line it stands."""
+
+    def __init__(self, keys: tuple[str | int, ...], said: str) -> None:
+        super().__init__(f"{'.'.join(map(str, keys))}: {said}")
+        self.keys = keys
+        self.said = said
+
+
+_PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
+_MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Either `command`, for the shell, or `argv`; like `cwd`, `env`, `stdin`, `inputs` and
+    `outputs` they are templates of the parameters `{name}`.
+
+    Unfilled or unfillable templates are refused here, so that no task is started in vain.
+    """
+
+    space: Space = field(default_factory=Space)
+    name: str = "bag"
+    command: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = ""  # "": a scratch folder of the attempt's own
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    inputs: tuple[str, ...] = ()  # files and folders to bring, as named from `base`
+    outputs: tuple[str, ...] = ()  # patterns to collect
+    base: str = ""  # the folder that `inputs` are named from
+    timeout_seconds: float = 0.0  # 0: none
+    output_cap_bytes: int = 1 << 20
+    compat: str = ""
+    retries: int = 1
+    replicate: bool = True
+    slots: int = 1  # what one task takes of a machine's
+    at_once: int = 0  # tasks that may run at a time; 0: any number
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+    pick: str = ""  # "": not decided
+
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.argv):
+            raise UsageError(
+                "`command` (for the shell) and `argv` (a list, no shell) are both given; keep one"
+                if self.command
+                else "there is nothing to run; give `command` (for the shell) or `argv` (a list)"
+            )
+        if self.slots < 1:
+            raise UsageError("`slots`: a task takes at least 1")
+        self._check_templates()
+
+    @property
+    def count(self) -> int:
+        return self.space.count
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.space.names
+
+    def values(self, index: int) -> tuple[str, ...]:
+        """The values of task `index` (from 0), in the order of `names`."""
+        return self.space.values(index)
+
+    def parameters(self, index: int) -> dict[str, str]:
+        return dict(zip(self.names, self.values(index), strict=True))
+
+    def preview(self, index: int) -> str:
+        """The command of task `index` as one would type it."""
+        values = self.values(index)
+        if self.command:
+            return self._fill(self.command, "command", quote=True)(values)
+        return shlex.join(self._fill(word, "argv")(values) for word in self.argv)
+
+    def input_paths(self) -> tuple[str, ...]:
+        """Every file and folder that some task needs, each once."""
+        if not any(placeholders(path) for path in self.inputs):
+            return tuple(dict.fromkeys(self._fill(path, "inputs")(()) for path in self.inputs))
+        if self.count > _MOST_INPUTS:
+            raise UsageError(
+                f"`inputs` with placeholders are looked up for at most {_MOST_INPUTS:,} tasks and "
+                f"the sweep has {self.count:,}; name the folder that holds them instead"
+            )
+        fills = [self._fill(path, "inputs") for path in self.inputs]
+        rows = (self.values(index) for index in range(self.count))
+        return tuple(dict.fromkeys(fill(row) for row in rows for fill in fills))
+
+    def spec(
+        self,
+        bag: BagId,
+        *,
+        output_folder: str = "",
+        inputs: tuple[tuple[str, str, int, int], ...] = (),
+        cluster: str = "",
+    ) -> BagSpec:
+        """What a worker must know; `inputs` are the files of `input_paths` with their hashes."""
+        return BagSpec(
+            bag=bag,
+            names=self.names,
+            command=self.command,
+            argv=self.argv,
+            cwd=self.cwd,
+            env=dict(self.env),
+            stdin=self.stdin,
+            timeout_seconds=self.timeout_seconds,
+            output_folder=output_folder,
+            output_cap_bytes=self.output_cap_bytes,
+            inputs=inputs,
+            outputs=self.outputs,
+            compat=self.compat,
+            tasks=self.count,
+            cluster=cluster,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Lists, texts and numbers: what goes over the wire and into the store."""
+        plain: dict[str, Any] = {"sweep": _PLAIN}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Space):
+                value = space_to_plain(value)
+            elif isinstance(value, tuple):
+                value = list(value)
+            elif isinstance(value, Mapping):
+                value = dict(value)
+            plain[one.name] = value
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Sweep":
+        """The opposite. Raises UsageError for what is none: it may come from another's program."""
+        try:
+            if plain["sweep"] != _PLAIN:
+                raise UsageError(
+                    f"the sweep is written in version {quoted(plain['sweep'])} and this program "
+                    f"reads {_PLAIN}; use the same release on both sides"
+                )
+            given: dict[str, Any] = {}
+            for one in fields(cls):
+                value = plain[one.name]
+                if one.name == "space":
+                    given[one.name] = space_from_plain(value)
+                    continue
+                given[one.name] = _fitting(value, one.type)
+            return cls(**given)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise UsageError(f"the sweep sent cannot be understood: {error}") from error
+
+    def _check_templates(self) -> None:
+        """Compile all; the first that cannot be filled is refused."""
+        self._fill(self.command, "command", quote=True)
+        for key in ("cwd", "stdin"):
+            self._fill(getattr(self, key), key)
+        for key in ("argv", "inputs", "outputs"):
+            for at, text in enumerate(getattr(self, key)):
+                self._fill(text, key, at)
+        for key, text in self.env.items():
+            self._fill(text, "env", key)
+
+    def _fill(self, text: str, *keys: str | int, quote: bool = False) -> Fill:
+        if "\0" in text or not _encodable(text):
+            raise MistakeError(keys, f"{quoted(text)} holds what no command line can carry")
+        for inside in sorted(placeholders(text)):
+            if inside.partition("!")[0] not in self.names:
+                raise MistakeError(keys, self._no_value_for(inside, text))
+        try:
+            return compile_template(text, self.names, "", shell=quote)
+        except UsageError as error:
+            raise MistakeError(keys, str(error).removeprefix(": ")) from None
+
+    def _no_value_for(self, name: str, text: str) -> str:
+        if near := get_close_matches(name, self.names, 1):
+            return f"no parameter is called {{{name}}}; did you mean {{{near[0]}}}?"
+        if f"${{{name}}}" in text:
+            return (
+                f"${{{name}}} is read as the placeholder {{{name}}}, which has no values; "
+                f"write ${name} or ${{{{{name}}}}} for the shell's variable"
+            )
+        known = ", ".join(f"{{{one}}}" for one in self.names[:12])
+        return (
+            f"{{{name}}} has no values; "
+            + (f"the parameters are {known}" if known else "the sweep has no parameters")
+            + ". For braces that are no placeholder write {{ and }}"
+        )
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _fitting(value: Any, kind: Any) -> Any:
+    if not _fits(value, kind):
+        raise TypeError(f"{quoted(value)} in place of {kind}")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a plain value is what a field of this type holds."""
+    origin = get_origin(kind)
+    if origin in {Union, UnionType}:
+        return value is None or _fits(value, get_args(kind)[0])
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    if origin is Mapping:
+        return isinstance(value, dict) and all(
+            isinstance(k, str) for k in (*value, *value.values())
+        )
+    if kind in {bool, str}:
+        return type(value) is kind
+    return type(value) in ({int, float} if kind is float else {int}) and 0 <= value < math.inf

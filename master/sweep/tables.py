@@ -1,0 +1,89 @@
+"""Values that stand in other files: rows of a CSV, lines of a text."""
+
+import csv
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+
+from bats.common.errors import UsageError, quoted
+from bats.master.sweep.columns import MOST_ROWS, Listed
+from bats.master.sweep.model import parameter_name
+from bats.master.sweep.space import Axis
+from bats.master.userfile import read_text
+
+
+def lines_of(path: Path) -> Listed:
+    """The lines of a file, each a value; empty ones are passed over."""
+    text = StringIO(read_text(path, "the file of values"), newline=None)
+    lines = [line.rstrip("\n") for line in text if line.strip()]
+    if not lines:
+        raise UsageError(f"the file of values {path} has no line that is not empty.")
+    return _listed(lines, str(path))
+
+
+def line_axis(lines: Iterable[str], source: str) -> Axis:
+    """The lines themselves as the parameter `line`; empty ones and # comments are passed over."""
+    kept = []
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if text.strip() and not text.lstrip().startswith("#"):
+            kept.append(text)
+            if len(kept) > MOST_ROWS:
+                raise UsageError(f"{source}: more than {MOST_ROWS:,} lines, the most possible.")
+    if not kept:
+        raise UsageError(f"{source}: there is no line to run.")
+    return Axis(("line",), (_listed(kept, source),))
+
+
+def csv_axis(path: Path) -> Axis:
+    """A parameter for each column, named by the header; one row for each line."""
+    text = read_text(path, "the CSV file")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        names = _names(header, path)
+        columns: list[list[str]] = [[] for _ in names]
+        for row in reader:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(names):
+                raise UsageError(
+                    f"{path}, line {reader.line_num}: {len(row)} cells where the header has "
+                    f"{len(names)} ({', '.join(names)}); fill the row up."
+                )
+            for name, cell, column in zip(names, row, columns, strict=True):
+                value = cell.strip()
+                if not value:
+                    raise UsageError(
+                        f"{path}, line {reader.line_num}: the cell of {name} is empty; every "
+                        "cell needs a value, for example none."
+                    )
+                column.append(value)
+    except csv.Error as error:
+        raise UsageError(f"{path}, line {reader.line_num}: this is not CSV: {error}.") from None
+    if not columns[0]:
+        raise UsageError(f"{path} has a header but no rows; add a line of values for each task.")
+    return Axis(names, tuple(_listed(column, str(path)) for column in columns))
+
+
+def _names(header: list[str], path: Path) -> tuple[str, ...]:
+    if not header:
+        raise UsageError(f"{path} is empty; its first line should name the parameters.")
+    for at, name in enumerate(header, 1):
+        try:
+            parameter_name(name)
+        except ValueError as error:
+            raise UsageError(
+                f"{path}, line 1, column {at}: {error}. The first line should name the parameters."
+            ) from None
+        if name in header[: at - 1]:
+            raise UsageError(f"{path}, line 1: two columns are called {quoted(name)}; rename one.")
+    return tuple(header)
+
+
+def _listed(values: list[str], source: str) -> Listed:
+    try:
+        return Listed(values)
+    except ValueError as error:
+        raise UsageError(f"{source}: {error}.") from None
