@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import zmq
-
 from bats.common.errors import UsageError
 
 Role = Literal["client", "worker"]
@@ -43,6 +41,8 @@ class Access:
 
 
 def new_pair() -> KeyPair:
+    import zmq
+
     if not zmq.has("curve"):
         raise UsageError(
             f"This libzmq {zmq.zmq_version()} has no CURVE encryption, which BaTS never goes"

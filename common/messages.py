@@ -140,6 +140,7 @@ class BagSpec:
     env: dict[str, str] = field(default_factory=dict)
     stdin: str = ""
     timeout_seconds: float = 0.0  # 0: none
+    grace_seconds: float = 2.0  # between INT, TERM and KILL for a task that must end
     output_folder: str = ""  # where stdout and stderr go when that folder is shared; else sent back
     output_cap_bytes: int = 1 << 20  # per stream; head and tail are kept
     inputs: tuple[tuple[str, str, int, int], ...] = ()  # name, sha256, bytes, mode

@@ -1,1 +1,1 @@
-"""The worker daemon: runs shell commands on one machine, measures them, keeps results until acknowledged."""
+"""The worker daemon: runs a machine's tasks, measures them, keeps results until acknowledged."""

@@ -1,0 +1,155 @@
+"""What waits, what runs in which slot, and what must be stopped or given back: decisions, no deeds.
+
+Times are seconds on whatever clock the caller uses.
+"""
+
+import enum
+import math
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from bats.common.messages import AttemptId, BagId, Order, Outcome
+
+MOST_WAIT_SECONDS: Final = 1.0  # behind running tasks; then another machine may have a free slot
+ESCALATION: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+class Waiting(NamedTuple):
+    attempt: AttemptId
+    values: tuple[str, ...]
+    since: float
+
+
+@dataclass(slots=True)
+class Running:
+    attempt: AttemptId
+    slot: int
+    started: float
+    timeout_at: float = math.inf
+    grace_seconds: float = 0.0
+    ending: Outcome | None = None  # why we stop it, once we do
+    signals_sent: int = 0
+    next_signal_at: float = math.inf
+
+    def end(self, outcome: Outcome, now: float) -> None:
+        """Stop it, for this reason unless it is being stopped already."""
+        if self.ending is None:
+            self.ending = outcome
+            self.next_signal_at = now
+
+
+class Signal(NamedTuple):
+    running: Running
+    number: signal.Signals
+
+
+class Move(enum.Enum):
+    """What became of a new order."""
+
+    QUEUED = enum.auto()
+    KNOWN = enum.auto()  # said twice, for example after a reconnect
+
+
+@dataclass(slots=True)
+class Desk:
+    slots: int
+    waiting: deque[Waiting] = field(default_factory=deque)
+    running: dict[int, Running] = field(default_factory=dict)
+    free: list[int] = field(default_factory=list)
+    held: set[AttemptId] = field(default_factory=set)  # all of the above
+    closed: bool = False  # nothing new is started
+
+    def __post_init__(self) -> None:
+        self.free = list(range(self.slots))[::-1]
+
+    def add(self, bag: BagId, orders: Iterable[Order], now: float) -> None:
+        held, waiting = self.held, self.waiting
+        for task, attempt, values in orders:
+            key = AttemptId(bag, task, attempt)
+            if key not in held:
+                held.add(key)
+                waiting.append(Waiting(key, values, now))
+
+    def starts(self) -> Iterator[tuple[Waiting, int]]:
+        """Each waiting attempt that a free slot can take now; say `run` or `forget` of each."""
+        while self.waiting and self.free and not self.closed:
+            yield self.waiting.popleft(), self.free.pop()
+
+    def run(self, running: Running) -> None:
+        self.running[running.slot] = running
+
+    def drop(self, attempt: AttemptId, slot: int | None = None) -> None:
+        """It is over, or never started; its slot is free."""
+        self.held.discard(attempt)
+        if slot is not None:
+            self.running.pop(slot, None)
+            self.free.append(slot)
+
+    def kill(self, attempts: Iterable[AttemptId], now: float) -> list[AttemptId]:
+        """Begin to stop those that run; those that only waited are forgotten and returned."""
+        wanted = self.held.intersection(attempts)
+        for running in self.running.values():
+            if running.attempt in wanted:
+                running.end(Outcome.KILLED, now)
+        return self._take_back(one.attempt for one in self.waiting if one.attempt in wanted)
+
+    def kill_all(self, now: float, grace_seconds: float | None = None) -> list[AttemptId]:
+        """Begin to stop everything; with a shorter grace if there is no time."""
+        self.closed = True
+        for running in self.running.values():
+            running.end(Outcome.KILLED, now)
+            if grace_seconds is not None and grace_seconds < running.grace_seconds:
+                running.grace_seconds = grace_seconds
+                running.next_signal_at = min(running.next_signal_at, now + grace_seconds)
+        return self._take_back([one.attempt for one in self.waiting])
+
+    def give_back(self, now: float) -> list[AttemptId]:
+        """Those that have waited too long; never while a slot is free for them."""
+        if self.free and not self.closed:
+            return []
+        limit = now - MOST_WAIT_SECONDS
+        return self._take_back([one.attempt for one in self.waiting if one.since <= limit])
+
+    def due(self, now: float) -> list[Signal]:
+        """The signals to send now: INT, then TERM, then KILL, a grace apart."""
+        due = []
+        for running in self.running.values():
+            if running.timeout_at <= now:
+                running.end(Outcome.TIMED_OUT, now)
+            while running.next_signal_at <= now:
+                due.append(Signal(running, ESCALATION[running.signals_sent]))
+                running.signals_sent += 1
+                last = running.signals_sent == len(ESCALATION)
+                running.next_signal_at = math.inf if last else now + running.grace_seconds
+        return due
+
+    def next_due(self) -> float:
+        """When `due` or `give_back` should be asked again, unless something ends first."""
+        times = [
+            min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at)
+            for r in self.running.values()
+        ]
+        if self.waiting:
+            times.append(self.waiting[0].since + MOST_WAIT_SECONDS)
+        return min(times, default=math.inf)
+
+    def holding(self) -> tuple[AttemptId, ...]:
+        return tuple(sorted(self.held))
+
+    def check(self) -> None:
+        """Raise AssertionError unless the books agree."""
+        assert sorted([*self.free, *self.running]) == list(range(self.slots))
+        known = [one.attempt for one in self.waiting] + [r.attempt for r in self.running.values()]
+        assert len(known) == len(set(known))
+        assert set(known) == self.held
+
+    def _take_back(self, attempts: Iterable[AttemptId]) -> list[AttemptId]:
+        back = list(attempts)
+        if back:
+            gone = set(back)
+            self.held -= gone
+            self.waiting = deque(one for one in self.waiting if one.attempt not in gone)
+        return back

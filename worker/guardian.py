@@ -1,0 +1,172 @@
+"""The process above the daemon: nothing of a worker outlives the worker, or its lease.
+
+The daemon runs as a child of this one. Whatever the daemon started is a descendant of this process
+and stays one, for it adopts orphans (it is a "subreaper"): not even a task that left its group or
+session gets away. When the daemon ends, however it ends, all descendants are killed and the
+machine's power-off hook is run. A daemon that is frozen or hangs is ended with its lease, of which
+it tells over a pipe. The daemon, in turn, ends everything at the other end of that pipe closing.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from bats.common.ticket import LEASE_ENDED
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_LEASE: Final = struct.Struct("d")
+_LOOK_SECONDS: Final = 1.0  # adopted orphans that ended are buried that often
+_LATE_SECONDS: Final = 1.0  # what a daemon gets to end itself after its lease
+_POWER_OFF_SECONDS: Final = 60.0
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Lifeline:
+    """The daemon's end."""
+
+    def __init__(self, guardian_lives: int, lease: int) -> None:
+        self.guardian_lives = guardian_lives  # readable when the guardian is no more
+        self._lease = lease
+
+    def lease_ends(self, at: float) -> None:
+        """On the boot clock."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._lease, _LEASE.pack(at))
+
+
+def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
+    """Run the daemon in a child process; its exit code, once nothing of it lives any more."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    lives_read, lives_write = os.pipe()
+    lease_read, lease_write = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(lives_write)
+        os.close(lease_read)
+        _run(daemon, Lifeline(lives_read, lease_write))
+    os.close(lives_read)
+    os.close(lease_write)
+    for number in _FORWARDED:
+        signal.signal(number, lambda received, _: _send(child, received))
+    code = _watch(child, lease_read)
+    end_descendants(os.getpid())
+    if power_off:
+        _power_off(power_off)
+    return code
+
+
+def descendants(of: int) -> list[int]:
+    """Everything that the process started and what that started; zombies left out."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                line = (entry / "stat").read_bytes()
+                state, parent = line.rpartition(b")")[2].split()[:2]
+                if state not in {b"Z", b"X"}:
+                    parents.setdefault(int(parent), []).append(int(entry.name))
+    found: list[int] = []
+    wanted = [of]
+    while wanted:
+        found += (children := parents.get(wanted.pop(), []))
+        wanted += children
+    return found
+
+
+def end_descendants(of: int) -> None:
+    """Kill until none is left: a dying parent hands its children to us."""
+    while living := descendants(of):
+        _kill(living)
+        _bury()
+        time.sleep(0.002)
+    _bury()
+
+
+def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
+    """In the child, which never returns into the caller's code."""
+    code = 70
+    try:
+        os.setpgid(0, 0)  # Ctrl-C goes to the guardian, which forwards it once
+        code = daemon(lifeline)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _watch(child: int, lease: int) -> int:
+    """Until the daemon has ended; it is killed when it lives on after its lease."""
+    watched = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(watched, select.POLLIN)
+    poll.register(lease, select.POLLIN)
+    ends, late = float("inf"), False
+    while True:
+        ready = [file for file, _ in poll.poll(_LOOK_SECONDS * 1000)]
+        if watched in ready:
+            os.close(watched)
+            code = _exit_code(os.waitpid(child, 0)[1])
+            return LEASE_ENDED if late else code
+        if lease in ready:
+            if told := os.read(lease, 1 << 16):
+                (ends,) = _LEASE.unpack(told[-_LEASE.size :])
+            else:
+                poll.unregister(lease)
+        if time.clock_gettime(time.CLOCK_BOOTTIME) > ends + _LATE_SECONDS:
+            print("bats worker: the daemon outlived its lease; killed", file=sys.stderr, flush=True)
+            _kill([child])
+            ends, late = float("inf"), True
+        _bury(but=child)
+
+
+def _bury(but: int = 0) -> None:
+    """Wait for orphans we adopted, not for the daemon."""
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if ended is None or ended.si_pid == but:
+            return
+        os.waitpid(ended.si_pid, 0)
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _power_off(command: str) -> None:
+    """The hook that ends the bill; run last, and never waited for without end."""
+    print(f"bats worker: powering off: {command}", file=sys.stderr, flush=True)
+    hook = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", command], os.environ)
+    deadline = time.monotonic() + _POWER_OFF_SECONDS
+    while time.monotonic() < deadline:
+        if os.waitpid(hook, os.WNOHANG)[0]:
+            return
+        time.sleep(0.05)

@@ -1,0 +1,32 @@
+"""How long this machine is paid for; when that ends unrenewed, everything here ends.
+
+The clock also counts while the machine is suspended, for a suspended machine is paid for too.
+"""
+
+import time
+from typing import Final
+
+_MARGIN_SECONDS: Final = 3.0  # kept for stopping tasks in order, so that none outlives the lease
+_MARGIN_SHARE: Final = 0.2
+
+
+def boot_clock() -> float:
+    """Seconds since the machine booted, its sleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Lease:
+    """`ends` is when nothing of ours may live any more, `stops` when to begin stopping."""
+
+    def __init__(self, seconds: float, now: float) -> None:
+        self.ends = self.stops = now
+        self.renew(seconds, now)
+
+    def renew(self, seconds: float, now: float) -> None:
+        """The master's word replaces the earlier one, be it longer or shorter."""
+        self.margin = min(_MARGIN_SECONDS, seconds * _MARGIN_SHARE)
+        self.ends = now + seconds
+        self.stops = self.ends - self.margin
+
+    def left(self, now: float) -> float:
+        return max(0.0, self.ends - now)

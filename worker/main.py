@@ -1,0 +1,116 @@
+"""`bats worker`: reads its ticket, then runs the daemon under its guardian.
+
+Nothing but the standard library is loaded before the ticket is read, so `--help` is immediate.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bats.common.errors import BatsError
+
+if TYPE_CHECKING:
+    from bats.common.ticket import Ticket
+    from bats.worker.guardian import Lifeline
+
+EXAMPLES = """\
+examples:
+  bats worker --access ~/.bats/worker.json --slots 4     join by hand, with four slots
+  bats worker --ticket -  < ticket.json                  as a back end starts it
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    given = parser.parse_args(argv)
+    from bats.worker.guardian import guard
+
+    try:
+        ticket = _ticket(given)
+    except BatsError as error:
+        print(f"bats worker: {error}", file=sys.stderr)
+        return error.exit_code
+    return guard(lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off)
+
+
+def _daemon(ticket: "Ticket", style: str, lifeline: "Lifeline") -> int:
+    import asyncio
+
+    from bats.common.log import set_up_logging
+    from bats.worker.daemon import serve
+
+    as_lines = style == "console" or (style == "auto" and sys.stderr.isatty())
+    set_up_logging("console" if as_lines else "json", part="worker", pid=os.getpid())
+    try:
+        return asyncio.run(serve(ticket, lifeline))
+    except BatsError as error:
+        print(f"bats worker: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bats worker",
+        description="Runs tasks for a BaTS master: joins it, takes what it is given, reports.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--ticket", metavar="FILE", help="what a back end hands over; - is stdin")
+    how.add_argument("--access", metavar="FILE", help="a worker's access file: join by hand")
+    parser.add_argument("--slots", type=_count, help="tasks at a time (default: the cores)")
+    parser.add_argument("--name", default="", metavar="OFFERING", help="which offering it is of")
+    parser.add_argument("--folder", default="", help="where to keep its state (default: in /tmp)")
+    parser.add_argument("--log", choices=("auto", "console", "json"), default="auto")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
+    return int(text)
+
+
+def _ticket(given: argparse.Namespace) -> "Ticket":
+    from dataclasses import replace
+
+    from bats.common.errors import UsageError
+    from bats.common.keys import read_access, read_private
+    from bats.common.messages import MachineId
+    from bats.common.ticket import Ticket, from_json
+
+    if given.access:
+        access = read_access(Path(given.access).expanduser(), "worker")
+        return Ticket(
+            machine=MachineId(-1),
+            master=access.master,
+            server_key=access.server_key,
+            public_key=access.public_key,
+            secret_key=access.secret_key,
+            slots=given.slots or len(os.sched_getaffinity(0)),
+            lease_seconds=_BY_HAND_SECONDS,
+            state_folder=given.folder,
+            offering=given.name,
+        )
+    if given.name:
+        raise UsageError(
+            "`--name` goes with `--access`: a ticket already says which machine it is."
+        )
+    if given.ticket == "-":
+        ticket = from_json(sys.stdin.readline(), "standard input")
+    else:
+        try:
+            ticket = from_json(read_private(Path(given.ticket)), given.ticket)
+        except FileNotFoundError:
+            raise UsageError(f"There is no ticket {given.ticket}.") from None
+    if given.slots:
+        ticket = replace(ticket, slots=given.slots)
+    if given.folder:
+        ticket = replace(ticket, state_folder=given.folder)
+    return ticket
+
+
+_BY_HAND_SECONDS = 600.0  # to find its master in; then the master's lease counts

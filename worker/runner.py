@@ -1,0 +1,241 @@
+"""Runs attempts in slots: starts what the desk says, notices ends, signals, makes results."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Result
+from bats.worker import capture
+from bats.worker.desk import Desk, Running
+from bats.worker.environment import own_environment
+from bats.worker.shelf import Shelf
+from bats.worker.slot import Slot
+from bats.worker.spawn import NotStartedError, Recipe
+
+_WATCH_SECONDS: Final = 1.0  # how often growing output and old orders are looked at
+
+log = structlog.get_logger()
+
+
+class Bag:
+    """What is ready-made for the tasks of one bag."""
+
+    def __init__(self, spec: BagSpec, recipe: Recipe, shelf: Shelf | None) -> None:
+        self.spec = spec
+        self.recipe = recipe
+        self.shelf = shelf
+
+
+class Runner:
+    """`finished` gets each result, `returned` what this machine gives back unstarted."""
+
+    def __init__(
+        self,
+        slots: int,
+        folder: Path,
+        speed: float,
+        finished: Callable[[Result], None],
+        returned: Callable[[list[AttemptId]], None],
+    ) -> None:
+        self.desk = Desk(slots)
+        self._finished = finished
+        self._returned = returned
+        self._loop = asyncio.get_running_loop()
+        self._bags: dict[BagId, Bag] = {}
+        self._base = own_environment()
+        self._speed = speed
+        self._home = str(Path.cwd())
+        self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._slots = [Slot(folder, number, self._null) for number in range(slots)]
+        self._pids: dict[int, int] = {}  # slot: process id
+        self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"
+        self._timer: asyncio.TimerHandle | None = None
+        self.idle = asyncio.Event()  # nothing runs
+        self.idle.set()
+
+    # --- what the master says ---------------------------------------------------------------------
+
+    def learn(self, spec: BagSpec) -> None:
+        shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
+        if shelf and not shelf.usable():
+            shelf = None
+        self._bags[spec.bag] = Bag(spec, Recipe(spec, self._base, self._speed, self._home), shelf)
+
+    def knows(self, bag: BagId) -> bool:
+        return bag in self._bags
+
+    def run(self, bag: BagId, orders: Iterable[Order]) -> None:
+        self.desk.add(bag, orders, self._loop.time())
+        self._start_next()
+        self._plan()
+
+    def kill(self, attempts: Iterable[AttemptId]) -> None:
+        for attempt in self.desk.kill(attempts, self._loop.time()):
+            self._finished(_unrun(attempt, Outcome.KILLED, "not yet started when it was cancelled"))
+        self._look()
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Start nothing more, give back what waits, end what runs."""
+        if back := self.desk.kill_all(self._loop.time(), grace_seconds):
+            self._returned(back)
+        self._look()
+
+    def running(self) -> tuple[tuple[AttemptId, float], ...]:
+        now = self._loop.time()
+        return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
+
+    def kill_at_once(self) -> None:
+        for pid in self._pids.values():
+            _signal(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        for slot in self._slots:
+            slot.close()
+        os.close(self._null)
+
+    # --- starting and ending ----------------------------------------------------------------------
+
+    def _start_next(self) -> None:
+        for waiting, number in self.desk.starts():
+            attempt = waiting.attempt
+            bag = self._bags[attempt.bag]
+            slot = self._slots[number]
+            try:
+                pid = bag.recipe.start(attempt, waiting.values, slot)
+            except NotStartedError as error:
+                self.desk.drop(attempt, number)
+                self._finished(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
+                continue
+            now = self._loop.time()
+            timeout = bag.spec.timeout_seconds
+            running = Running(attempt, number, now, grace_seconds=bag.spec.grace_seconds)
+            if timeout:
+                running.timeout_at = now + timeout
+            self.desk.run(running)
+            self._pids[number] = pid
+            self.idle.clear()
+            watched = os.pidfd_open(pid)
+            self._loop.add_reader(watched, self._ended, running, pid, watched)
+
+    def _ended(self, running: Running, pid: int, watched: int) -> None:
+        now = self._loop.time()
+        self._loop.remove_reader(watched)
+        os.close(watched)
+        # While the leader is not yet waited for, its group's number cannot be anybody else's.
+        _signal(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+        attempt, number = running.attempt, running.slot
+        bag, slot = self._bags[attempt.bag], self._slots[number]
+        del self._pids[number]
+        code = os.waitstatus_to_exitcode(status)
+        outcome = running.ending
+        if outcome is None:
+            outcome = Outcome.DONE if code == 0 else Outcome.FAILED
+        out_bytes, err_bytes = capture.sizes(slot)
+        words = ""
+        if out_bytes or err_bytes:
+            if outcome is not Outcome.DONE:
+                words = capture.excerpt(slot, out_bytes, err_bytes)
+            words += self._keep(attempt, bag, slot, out_bytes, err_bytes)
+        if _group_lives(pid):
+            slot.fresh()
+        elif out_bytes or err_bytes:
+            capture.empty(slot)
+        if trash := slot.clear_scratch():
+            self._loop.run_in_executor(None, shutil.rmtree, trash, True)
+        self.desk.drop(attempt, number)
+        if not self._pids:
+            self.idle.set()
+        self._start_next()  # before the paperwork: the slot is paid for
+        self._finished(
+            Result(
+                *attempt,
+                outcome,
+                code,
+                now - running.started,
+                usage.ru_utime,
+                usage.ru_stime,
+                usage.ru_maxrss,
+                out_bytes + err_bytes,
+                words,
+                number,
+            )
+        )
+
+    def _keep(
+        self, attempt: AttemptId, bag: Bag, slot: Slot, out_bytes: int, err_bytes: int
+    ) -> str:
+        """Put output where the user looks for it; what to add to the excerpt if that fails."""
+        if bag.shelf is None:
+            return ""
+        cap = bag.spec.output_cap_bytes
+        try:
+            for end, file, size in (
+                ("out", slot.stdout, out_bytes),
+                ("err", slot.stderr, err_bytes),
+            ):
+                if size:
+                    bag.shelf.put(attempt, end, capture.kept(file, size, cap))
+        except OSError as error:
+            log.warning("output not kept", attempt=attempt, reason=error.strerror)
+            return f"\n[bats: output not kept: {error.strerror}]"
+        return ""
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Do what is due: signals to those that must end, orders that waited too long."""
+        now = self._loop.time()
+        for running, wanted in self.desk.due(now):
+            _signal(self._pids[running.slot], wanted)
+        if back := self.desk.give_back(now):
+            self._returned(back)
+        for number in self._pids:
+            running = self.desk.running[number]
+            cap = self._bags[running.attempt.bag].spec.output_cap_bytes
+            if now - running.started >= _WATCH_SECONDS:
+                capture.let_go_of_middle(self._slots[number].stdout, cap)
+                capture.let_go_of_middle(self._slots[number].stderr, cap)
+        self._timer = None
+        self._plan()
+
+    def _plan(self) -> None:
+        """Look again when something is due, and each second while anything runs."""
+        if not self._pids:
+            return
+        now = self._loop.time()
+        at = min(self.desk.next_due(), now + _WATCH_SECONDS)
+        if self._timer is None or at < self._timer.when():
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(at, self._look)
+
+
+def _unrun(attempt: AttemptId, outcome: Outcome, why: str, slot: int = 0) -> Result:
+    return Result(*attempt, outcome, 0, 0.0, 0.0, 0.0, 0, 0, why, slot)
+
+
+def _signal(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _group_lives(group: int) -> bool:
+    """Whether a killed group still has a member that has not died yet."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,251 @@
+"""A worker's conversation with its master: who it is, what it runs and holds, until it ends."""
+
+import asyncio
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bats.common import messages as m
+from bats.common.codec import ProtocolError, decode, encode
+from bats.common.keys import KeyPair, keep_pair
+from bats.common.ticket import LEASE_ENDED, Ticket
+from bats.worker.connection import Connection
+from bats.worker.lease import Lease, boot_clock
+from bats.worker.outbox import Outbox
+from bats.worker.runner import Runner
+
+_BATCH: Final = 64  # results per message at most
+_BATCH_SECONDS: Final = 0.008  # and how long the first of them waits for company
+_HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
+_FAREWELL_SECONDS: Final = 3.0  # for the last results to be acknowledged
+_HURRY_SECONDS: Final = 1.0  # between signals to tasks when the worker itself must end
+
+REFUSED: Final = 4  # exit code: as for any program that the master does not let in
+
+log = structlog.get_logger()
+
+
+class Session:
+    """Lives from start to exit; `run` returns the exit code."""
+
+    def __init__(self, ticket: Ticket, folder: Path, on_lease: Callable[[float], None]) -> None:
+        self._ticket = ticket
+        self._machine = ticket.machine
+        self._release = version("bats-scheduler")
+        self._incarnation = secrets.token_hex(8)
+        self._on_lease = on_lease
+        self._loop = asyncio.get_running_loop()
+        self._lease = Lease(ticket.lease_seconds, boot_clock())
+        on_lease(self._lease.ends)
+        self._outbox = Outbox(folder / "outbox")
+        self._runner = Runner(
+            ticket.slots, folder / "slots", ticket.speed, self._finished, self._returned
+        )
+        self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
+        self._enrolling = ticket.single_use
+        self._batch: list[m.Result] = []
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._welcome = False
+        self._heartbeat_seconds = 5.0
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._settled = asyncio.Event()
+        self._stopping = ""
+        self._link = Connection(ticket.master, ticket.server_key, ticket.pair, self)
+
+    async def run(self) -> int:
+        beat = asyncio.create_task(self._beat())
+        try:
+            return await self._ended
+        finally:
+            beat.cancel()
+            self._runner.kill_at_once()
+            self._runner.close()
+            self._outbox.close()
+            self._link.close(0.2)
+
+    def stop(self, reason: str, *, exit_code: int = 0, seconds: float = math.inf) -> None:
+        """End in order: stop tasks, report them, say goodbye. Asked again, end at once."""
+        if self._stopping:
+            self._runner.kill_at_once()
+            return
+        self._stopping = reason
+        log.info("ending", reason=reason, running=len(self._runner.desk.running))
+        asyncio.ensure_future(self._end(exit_code, seconds)).add_done_callback(_raise)
+
+    async def _end(self, exit_code: int, seconds: float) -> None:
+        kill_at = self._loop.time() + max(0.0, seconds)
+        self._runner.stop(min(_HURRY_SECONDS, seconds / 3))
+        try:
+            async with asyncio.timeout_at(kill_at if seconds < math.inf else None):
+                await self._runner.idle.wait()
+        except TimeoutError:
+            self._runner.kill_at_once()
+            await self._runner.idle.wait()
+        self._flush()
+        if self._link.up and self._welcome:
+            try:
+                async with asyncio.timeout(_FAREWELL_SECONDS):
+                    while self._outbox.results:
+                        self._settled.clear()
+                        await self._settled.wait()
+            except TimeoutError:
+                log.warning("last results not acknowledged", results=self._outbox.results)
+            self._link.send(encode(m.Goodbye(self._stopping)))
+        if not self._ended.done():
+            self._ended.set_result(exit_code)
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        """Heartbeats, the lease, and Hello again when nobody answered."""
+        beaten = said = self._loop.time()
+        while True:
+            left = self._lease.stops - boot_clock()
+            if left <= 0 and not self._stopping:
+                known = "was not renewed" if self._machine >= 0 and self._welcome else "ran out"
+                left = self._lease.left(boot_clock())
+                self.stop(f"the lease {known}", exit_code=LEASE_ENDED, seconds=left * 0.8)
+            now = self._loop.time()
+            if self._welcome and now - beaten >= self._heartbeat_seconds:
+                beaten = now
+                self._say_heartbeat()
+            if self._link.up and not self._welcome and now - said >= _HELLO_AGAIN_SECONDS:
+                said = now
+                self._introduce()
+            await asyncio.sleep(min(max(left, 0.01), self._heartbeat_seconds, 0.5))
+
+    def _say_heartbeat(self) -> None:
+        running = self._runner.running()
+        queued = len(self._runner.desk.waiting)
+        self._link.send(encode(m.Heartbeat(running, queued, self._lease.left(boot_clock()))))
+
+    # --- the link ---------------------------------------------------------------------------------
+
+    def on_up(self) -> None:
+        self._introduce()
+
+    def on_down(self) -> None:
+        if self._welcome:
+            log.warning("connection to the master lost; tasks run on")
+        self._welcome = False
+
+    def on_denied(self) -> None:
+        """Normal for a spent ticket: then our own key may be known already, or the other way."""
+        if self._ticket.single_use and not self._stopping:
+            self._enrolling = not self._enrolling
+            self._loop.call_later(0.2, self._link.use, self._key())
+        else:
+            log.warning("the master does not admit this machine's key (yet)")
+
+    def _key(self) -> KeyPair:
+        return self._ticket.pair if self._enrolling else self._own
+
+    def _introduce(self) -> None:
+        if self._enrolling:
+            self._link.send(encode(m.Enroll(self._machine, self._own.public.encode())))
+            return
+        self._link.send(
+            encode(
+                m.Hello(
+                    release=self._release,
+                    machine=self._machine,
+                    incarnation=self._incarnation,
+                    slots=self._ticket.slots,
+                    host=socket.gethostname(),
+                    pid=os.getpid(),
+                    holding=self._runner.desk.holding(),
+                    unacknowledged=self._outbox.results + len(self._batch),
+                    offering=self._ticket.offering,
+                )
+            )
+        )
+
+    def on_frame(self, frame: bytes) -> None:
+        try:
+            message = decode(frame)
+        except ProtocolError as error:
+            log.warning("not understood", error=str(error))
+            return
+        match message:
+            case m.Run(bag, orders):
+                self._take(bag, orders)
+            case m.ResultsStored(serial):
+                self._outbox.settle(serial)
+                self._settled.set()
+            case m.Lease(seconds):
+                self._renew(seconds)
+            case m.BagSpec():
+                self._runner.learn(message)
+            case m.Kill(attempts):
+                self._runner.kill(attempts)
+            case m.Welcome():
+                self._on_welcome(message)
+            case m.Stop(reason):
+                self.stop(reason)
+            case m.Refused(reason, retry):
+                log.error("refused by the master", reason=reason)
+                if not retry:
+                    self.stop(f"refused: {reason}", exit_code=REFUSED)
+            case _:
+                log.error("not for a worker", message=type(message).__name__)
+
+    def _on_welcome(self, welcome: m.Welcome) -> None:
+        if self._enrolling:  # our own key is admitted now
+            self._enrolling = False
+            self._loop.call_soon(self._link.use, self._own)
+            return
+        self._welcome = True
+        self._heartbeat_seconds = max(0.05, welcome.heartbeat_seconds)
+        if welcome.machine >= 0:
+            self._machine = welcome.machine
+        self._renew(welcome.lease_seconds)
+        log.info("joined", machine=self._machine, master=welcome.release)
+        for frame in self._outbox.unsettled():
+            self._link.send(frame)
+        self._flush()
+
+    def _renew(self, seconds: float) -> None:
+        self._lease.renew(seconds, boot_clock())
+        self._on_lease(self._lease.ends)
+
+    def _take(self, bag: m.BagId, orders: tuple[m.Order, ...]) -> None:
+        if not self._runner.knows(bag) or self._stopping:
+            self._returned([m.AttemptId(bag, task, attempt) for task, attempt, _ in orders])
+            return
+        self._runner.run(bag, orders)
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _finished(self, result: m.Result) -> None:
+        batch = self._batch
+        batch.append(result)
+        if len(batch) >= _BATCH or not self._runner.desk.waiting:
+            self._flush()
+        elif self._flush_timer is None:
+            self._flush_timer = self._loop.call_later(_BATCH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        if self._flush_timer:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        while self._batch:
+            part, self._batch = self._batch[:_BATCH], self._batch[_BATCH:]
+            frame = encode(m.Results(self._outbox.next_serial, tuple(part)))
+            self._outbox.put(frame, len(part))
+            if self._welcome:
+                self._link.send(frame)
+
+    def _returned(self, attempts: list[m.AttemptId]) -> None:
+        self._link.send(encode(m.Returned(tuple(attempts))))
+
+
+def _raise(task: "asyncio.Future[None]") -> None:
+    if not task.cancelled() and (error := task.exception()):
+        raise error

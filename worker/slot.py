@@ -1,0 +1,82 @@
+"""A slot's own files, kept open from task to task: captured output, standard input, scratch folder.
+
+Creating files would cost more than starting a process does; so each slot has one file for stdout
+and one for stderr, emptied after each task. Tasks append to them, so their length is what was
+written. If anything of a task may live on, the slot gets fresh files, lest it writes into the next
+task's output.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+_OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+
+Actions = list[tuple[int, int, int]]
+
+
+class Slot:
+    def __init__(self, folder: Path, number: int, null: int) -> None:
+        self.number = number
+        self._base = folder / str(number)
+        self._null = null
+        self._trash = 0
+        self.scratch = f"{self._base}.scratch"
+        self.scratch_bytes = os.fsencode(self.scratch)
+        shutil.rmtree(self.scratch, ignore_errors=True)  # of an earlier daemon
+        Path(self.scratch).mkdir(mode=0o700)
+        self.stdin = -1
+        self._open()
+
+    def fresh(self) -> None:
+        """New files instead of those that a left-over process may still hold."""
+        os.close(self.stdout)
+        os.close(self.stderr)
+        if self.stdin >= 0:
+            os.close(self.stdin)
+            self.stdin = -1
+        for end in ("out", "err", "in"):
+            Path(f"{self._base}.{end}").unlink(missing_ok=True)
+        self._open()
+
+    def with_stdin(self, text: str) -> Actions:
+        """File actions for a task that reads this text."""
+        if self.stdin < 0:
+            self.stdin = os.open(f"{self._base}.in", _OPEN & ~os.O_APPEND, 0o600)
+        data = text.encode(errors="surrogateescape")
+        os.ftruncate(self.stdin, 0)
+        os.pwrite(self.stdin, data, 0)
+        os.lseek(self.stdin, 0, os.SEEK_SET)
+        return [(os.POSIX_SPAWN_DUP2, self.stdin, 0), *self.actions[1:]]
+
+    def clear_scratch(self) -> str | None:
+        """An empty scratch folder again. Returns where the old content went, to be deleted."""
+        try:
+            with os.scandir(self.scratch) as content:
+                if next(content, None) is None:
+                    return None
+            self._trash += 1
+            trash = f"{self._base}.trash{self._trash}"
+            Path(self.scratch).rename(trash)
+        except FileNotFoundError:  # the task deleted it
+            trash = None
+        Path(self.scratch).mkdir(mode=0o700)
+        return trash
+
+    def close(self) -> None:
+        for file in (self.stdout, self.stderr, self.stdin):
+            if file >= 0:
+                os.close(file)
+        for end in ("out", "err", "in"):
+            Path(f"{self._base}.{end}").unlink(missing_ok=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _open(self) -> None:
+        self.stdout = os.open(f"{self._base}.out", _OPEN, 0o600)
+        self.stderr = os.open(f"{self._base}.err", _OPEN, 0o600)
+        self.actions: Actions = [
+            (os.POSIX_SPAWN_DUP2, self._null, 0),
+            (os.POSIX_SPAWN_DUP2, self.stdout, 1),
+            (os.POSIX_SPAWN_DUP2, self.stderr, 2),
+        ]
