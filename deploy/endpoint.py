@@ -135,12 +135,10 @@ class Endpoint:
         match message:
             case Hello():
                 self._hellos[machine] = replace(message, machine=machine)
-                await self._send(
-                    machine,
-                    Welcome(version("bats-scheduler"), HEARTBEAT_SECONDS, self._lease_seconds),
-                )
+                await self._send(machine, self._welcome())
             case Enroll(public_key=key):
                 self._machines_by_key[key.decode()] = machine
+                await self._send(machine, self._welcome())
             case Heartbeat():
                 await self._send(machine, Lease(self._lease_seconds))
             case Results(serial=serial, results=results):
@@ -150,6 +148,9 @@ class Endpoint:
                 self._goodbyes[machine] = reason
         async with self._news:
             self._news.notify_all()
+
+    def _welcome(self) -> Welcome:
+        return Welcome(version("bats-scheduler"), HEARTBEAT_SECONDS, self._lease_seconds)
 
     async def _send(self, machine: MachineId, message: Any) -> None:
         if not self.silent:

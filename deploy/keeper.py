@@ -16,6 +16,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -165,9 +166,11 @@ def _module_of(command: tuple[str, ...]) -> str | None:
 
 
 def _preload(module: str) -> None:
-    """Load what every worker needs; what fails here fails again in a worker, and is in its log."""
+    """Load all that a worker may; what fails here fails again in a worker, and is in its log."""
     with contextlib.suppress(Exception):
-        importlib.import_module(f"{module}.__main__")
+        package = importlib.import_module(module)
+        for part in pkgutil.iter_modules(package.__path__, f"{module}."):
+            importlib.import_module(part.name)
         del sys.modules[f"{module}.__main__"]  # it is run under that name, once per worker
     gc.collect()
     gc.disable()

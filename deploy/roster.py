@@ -21,6 +21,7 @@ from bats.common.ticket import LEASE_ENDED
 from bats.deploy.protocol import Gone, Sighting, State
 
 STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
+SIGNALS: Final = {number.value for number in signal.Signals}
 LOG_LINES: Final = 40
 LOG_BYTES: Final = 16_384
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
@@ -147,8 +148,9 @@ def _judge(code: int | None, asked: bool) -> tuple[Gone, str]:
         return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
     if code is None:
         return Gone.FAILED, "the worker ended, and nobody saw how"
-    if code < 0:
-        return Gone.FAILED, f"the worker was ended by {signal.Signals(-code).name}"
+    number = -code if code < 0 else code - 128  # shells and guardians say it so
+    if number in SIGNALS:
+        return Gone.FAILED, f"the worker was ended by {signal.Signals(number).name}"
     return Gone.FAILED, f"the worker ended with exit code {code}"
 
 

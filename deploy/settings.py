@@ -4,12 +4,14 @@ import dataclasses
 import types
 import typing
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from bats.common.errors import UsageError
 from bats.common.offering import Offering
 
 T = TypeVar("T")
+
+UNIONS: Final = (types.UnionType, typing.Union)  # `str | int`, and with a Literal in it
 
 
 def read(kind: type[T], offering: Offering) -> T:
@@ -47,7 +49,7 @@ def read(kind: type[T], offering: Offering) -> T:
 
 def _fit(value: Any, hint: Any) -> tuple[bool, Any]:
     """Whether a value is of that type, and what it is then."""
-    if isinstance(hint, types.UnionType):
+    if typing.get_origin(hint) in UNIONS:
         for option in typing.get_args(hint):
             fits, taken = _fit(value, option)
             if fits:
@@ -69,7 +71,7 @@ def _fit(value: Any, hint: Any) -> tuple[bool, Any]:
 
 
 def _say(hint: Any) -> str:
-    if isinstance(hint, types.UnionType):
+    if typing.get_origin(hint) in UNIONS:
         return " or ".join(_say(option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return "a list of texts"

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Final
 
 MOST: Final = 10_000  # beyond that a pattern is a slip of the pen
+BETWEEN: Final = re.compile(r"[,\s]+(?![^\[]*\])")  # a comma or blank outside brackets
 RANGE: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def expand(patterns: Iterable[str]) -> list[str]:
     """Every host once, in the order written; ValueError says which pattern is wrong and why."""
     hosts: dict[str, None] = {}
-    for pattern in patterns:
-        for host in _expand(pattern.strip()):
+    for pattern in itertools.chain.from_iterable(BETWEEN.split(text) for text in patterns):
+        for host in _expand(pattern):
             hosts[host] = None
             if len(hosts) > MOST:
                 raise ValueError(f"`{pattern}` names more than {MOST} hosts.")
@@ -27,17 +28,15 @@ def read(path: Path) -> list[str]:
         lines = path.expanduser().read_text().splitlines()
     except OSError as error:
         raise ValueError(f"the hosts file {path} cannot be read: {error.strerror}.") from error
-    return expand(word for line in lines for word in _words(line.partition("#")[0]))
-
-
-def _words(line: str) -> list[str]:
-    return re.sub(r",\s+", ",", line).split()
+    return expand(line.partition("#")[0] for line in lines)
 
 
 def _expand(pattern: str) -> Iterator[str]:
     pieces = re.split(r"\[([^\[\]]*)\]", pattern)
     fixed, choices = pieces[::2], [list(_numbers(piece, pattern)) for piece in pieces[1::2]]
-    if not pattern or pattern.startswith("-") or re.search(r"[\[\]\s]", "".join(fixed)):
+    if not pattern:
+        return
+    if pattern.startswith("-") or re.search(r"[\[\]\s]", "".join(fixed)):
         raise ValueError(f"`{pattern}` is not a host; write for example node[01-32].cluster")
     for chosen in itertools.product(*choices):
         yield "".join(itertools.chain(*itertools.zip_longest(fixed, chosen, fillvalue="")))

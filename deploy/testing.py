@@ -1,10 +1,10 @@
 """The contract every back end keeps, as tests that other packages run on theirs, too.
 
-    from bats.deploy.testing import BackendContract, Bed
+    from bats.deploy.testing import BackendContract, Bench
 
     class TestMine(BackendContract):
         @pytest.fixture
-        def bed(self, tmp_path): return Bed(offering=..., site=..., crash=...)
+        def bench(self, tmp_path): return Bench(offering=..., site=..., crash=...)
 
 Every test runs against the real thing: real machines of that back end join a real master over the
 encrypted link. Tests of what `lacks()` excludes are skipped with the reason given there.
@@ -38,7 +38,7 @@ ALIVE: Final = {State.REQUESTED, State.QUEUED, State.STARTING, State.UP}
 
 
 @dataclass(frozen=True)
-class Bed:
+class Bench:
     """One back end as it can be had on this machine, with a `master_id` no other test uses."""
 
     offering: Offering  # of at least 8 machines
@@ -118,44 +118,46 @@ def skip_if_lacking(backend: Backend, feature: Feature) -> None:
 
 @pytest.mark.asyncio
 class BackendContract:
-    """Inherit, and give a fixture `bed`."""
+    """Inherit, and give a fixture `bench`."""
 
-    async def test_the_check_says_in_one_sentence_that_the_offering_works(self, bed: Bed) -> None:
-        async with bed.backend() as backend:
+    async def test_the_check_says_in_one_sentence_that_the_offering_works(
+        self, bench: Bench
+    ) -> None:
+        async with bench.backend() as backend:
             sentence = await backend.check()
         assert sentence
         assert "\n" not in sentence
 
-    async def test_what_it_lacks_comes_with_a_reason(self, bed: Bed) -> None:
-        async with bed.backend() as backend:
+    async def test_what_it_lacks_comes_with_a_reason(self, bench: Bench) -> None:
+        async with bench.backend() as backend:
             assert all(backend.lacks().values())
 
-    async def test_a_machine_joins_and_runs_a_task(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_joins_and_runs_a_task(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             ticket = master.ticket()
             (seen,) = (await backend.start([ticket])).values()
             assert seen.state in ALIVE
-            hello = await master.joined(ticket.machine, bed.patience_seconds)
+            hello = await master.joined(ticket.machine, bench.patience_seconds)
             assert hello.slots == 1
-            result = await master.run(ticket.machine, "exit 0", bed.patience_seconds)
+            result = await master.run(ticket.machine, "exit 0", bench.patience_seconds)
             assert result.outcome == Outcome.DONE
 
-    async def test_eight_machines_are_asked_for_at_once_and_all_join(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_eight_machines_are_asked_for_at_once_and_all_join(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             tickets = [master.ticket() for _ in range(8)]
             seen = await backend.start(tickets)
             assert set(seen) == {ticket.machine for ticket in tickets}
             for ticket in tickets:
-                await master.joined(ticket.machine, bed.patience_seconds)
-            await becomes(backend, seen, State.UP, bed.patience_seconds)
+                await master.joined(ticket.machine, bench.patience_seconds)
+            await becomes(backend, seen, State.UP, bench.patience_seconds)
             found = await backend.list_ours()
             assert {orphan.machine for orphan in found} >= set(seen)
 
-    async def test_a_machine_that_is_up_says_for_how_long_it_is_charged(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_that_is_up_says_for_how_long_it_is_charged(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             skip_if_lacking(backend, Feature.BILLING_START)
             before = asyncio.get_running_loop().time()
-            machine = await self._one_up(bed, backend, master)
+            machine = await self._one_up(bench, backend, master)
             first = (await backend.status([machine]))[machine].charged_seconds
             passed = asyncio.get_running_loop().time() - before
             assert first is not None
@@ -164,72 +166,72 @@ class BackendContract:
             assert again is not None
             assert again >= first
 
-    async def test_a_stopped_machine_is_gone_as_asked_and_costs_no_more(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
-            machine = await self._one_up(bed, backend, master)
+    async def test_a_stopped_machine_is_gone_as_asked_and_costs_no_more(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
+            machine = await self._one_up(bench, backend, master)
             await backend.stop([machine])
-            seen = await becomes(backend, [machine], State.GONE, bed.patience_seconds)
+            seen = await becomes(backend, [machine], State.GONE, bench.patience_seconds)
             assert seen[machine].gone is Gone.STOPPED
             later = (await backend.status([machine]))[machine]
             assert later.charged_seconds == seen[machine].charged_seconds
-            await self._nothing_is_left(bed)
+            await self._nothing_is_left(bench)
 
-    async def test_stopping_twice_or_the_unknown_is_no_error(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
-            machine = await self._one_up(bed, backend, master)
+    async def test_stopping_twice_or_the_unknown_is_no_error(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
+            machine = await self._one_up(bench, backend, master)
             await backend.stop([machine])
             await backend.stop([machine, MachineId(999_999)])
-            seen = await becomes(backend, [machine], State.GONE, bed.patience_seconds)
+            seen = await becomes(backend, [machine], State.GONE, bench.patience_seconds)
             await backend.stop([machine])
             assert seen[machine].gone is Gone.STOPPED
 
-    async def test_a_machine_can_be_stopped_before_it_has_joined(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_can_be_stopped_before_it_has_joined(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             ticket = master.ticket()
             await backend.start([ticket])
             await backend.stop([ticket.machine])
-            seen = await becomes(backend, [ticket.machine], State.GONE, bed.patience_seconds)
+            seen = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
             assert seen[ticket.machine].gone is Gone.STOPPED
-            await self._nothing_is_left(bed)
+            await self._nothing_is_left(bench)
 
-    async def test_a_machine_nobody_asked_for_is_lost(self, bed: Bed) -> None:
+    async def test_a_machine_nobody_asked_for_is_lost(self, bench: Bench) -> None:
         unknown = MachineId(999_999)
-        async with bed.backend() as backend:
+        async with bench.backend() as backend:
             seen = await backend.status([unknown])
             assert seen[unknown].state is State.GONE
             assert seen[unknown].gone is Gone.LOST
             assert await backend.log(unknown) == ""
 
-    async def test_a_crash_is_told_from_a_stop(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
-            machine = await self._one_up(bed, backend, master)
-            await bed.crash(machine, (await backend.status([machine]))[machine])
-            seen = await becomes(backend, [machine], State.GONE, bed.patience_seconds)
+    async def test_a_crash_is_told_from_a_stop(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
+            machine = await self._one_up(bench, backend, master)
+            await bench.crash(machine, (await backend.status([machine]))[machine])
+            seen = await becomes(backend, [machine], State.GONE, bench.patience_seconds)
             assert seen[machine].gone in {Gone.FAILED, Gone.LOST}
             assert seen[machine].detail
 
-    async def test_a_machine_whose_master_says_stop_is_no_failure(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
-            machine = await self._one_up(bed, backend, master)
+    async def test_a_machine_whose_master_says_stop_is_no_failure(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
+            machine = await self._one_up(bench, backend, master)
             await master.dismiss(machine)
-            seen = await becomes(backend, [machine], State.GONE, bed.patience_seconds)
+            seen = await becomes(backend, [machine], State.GONE, bench.patience_seconds)
             assert seen[machine].gone is Gone.STOPPED
 
-    async def test_a_machine_whose_lease_ends_is_expired(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_whose_lease_ends_is_expired(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             master.silent = True
             ticket = master.ticket(lease_seconds=2.0)
             await backend.start([ticket])
-            seen = await becomes(backend, [ticket.machine], State.GONE, bed.patience_seconds)
+            seen = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
             assert seen[ticket.machine].gone is Gone.EXPIRED
-            await self._nothing_is_left(bed)
+            await self._nothing_is_left(bench)
 
-    async def test_a_machine_that_cannot_start_says_why(self, bed: Bed) -> None:
-        if bed.broken is None:
-            pytest.skip("this bed knows no way to break a start")
+    async def test_a_machine_that_cannot_start_says_why(self, bench: Bench) -> None:
+        if bench.broken is None:
+            pytest.skip("nothing is known here that breaks a start")
         async with (
-            Endpoint(bed.reach, listen=bed.listen) as master,
-            opened(*bed.broken) as backend,
+            Endpoint(bench.reach, listen=bench.listen) as master,
+            opened(*bench.broken) as backend,
         ):
             ticket = master.ticket()
             try:
@@ -237,81 +239,88 @@ class BackendContract:
             except BackendError as error:
                 reason = str(error)
             else:
-                seen = await becomes(backend, [ticket.machine], State.GONE, bed.patience_seconds)
+                seen = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
                 assert seen[ticket.machine].gone is Gone.FAILED
                 reason = seen[ticket.machine].detail
             assert reason
 
-    async def test_asking_again_for_a_machine_starts_no_second_one(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_asking_again_for_a_machine_starts_no_second_one(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             ticket = master.ticket()
             await backend.start([ticket])
-            first = await master.joined(ticket.machine, bed.patience_seconds)
+            first = await master.joined(ticket.machine, bench.patience_seconds)
             (again,) = (await backend.start([ticket])).values()
             assert again.state in ALIVE
             found = [o for o in await backend.list_ours() if o.machine == ticket.machine]
             assert len(found) == 1
             assert (await master.joined(ticket.machine, 1)).incarnation == first.incarnation
 
-    async def test_a_machine_without_room_waits_uncharged(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_without_room_waits_uncharged(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             skip_if_lacking(backend, Feature.QUEUE)
-            assert bed.crowded, "a back end that can queue needs a bed that can be crowded"
+            assert bench.crowded, "say how to crowd a back end that can queue"
             ticket = master.ticket()
-            async with bed.crowded():
+            async with bench.crowded():
                 await backend.start([ticket])
-                seen = await becomes(backend, [ticket.machine], State.QUEUED, bed.patience_seconds)
+                seen = await becomes(
+                    backend, [ticket.machine], State.QUEUED, bench.patience_seconds
+                )
                 assert seen[ticket.machine].charged_seconds is None
-            await master.joined(ticket.machine, bed.patience_seconds)
+            await master.joined(ticket.machine, bench.patience_seconds)
 
-    async def test_a_machine_taken_away_is_told_from_one_that_broke(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_a_machine_taken_away_is_told_from_one_that_broke(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
             skip_if_lacking(backend, Feature.PREEMPTION)
-            assert bed.preempt, "a back end that tells pre-emption needs a bed that does it"
-            machine = await self._one_up(bed, backend, master)
-            await bed.preempt(machine, (await backend.status([machine]))[machine])
-            seen = await becomes(backend, [machine], State.GONE, bed.patience_seconds)
+            assert bench.preempt, "say how to pre-empt on a back end that tells it"
+            machine = await self._one_up(bench, backend, master)
+            await bench.preempt(machine, (await backend.status([machine]))[machine])
+            seen = await becomes(backend, [machine], State.GONE, bench.patience_seconds)
             assert seen[machine].gone is Gone.PREEMPTED
 
     async def test_machines_of_a_master_that_was_killed_are_found_and_stopped(
-        self, bed: Bed
+        self, bench: Bench
     ) -> None:
-        async with Endpoint(bed.reach, listen=bed.listen) as master:
+        async with Endpoint(bench.reach, listen=bench.listen) as master:
             tickets = [master.ticket() for _ in range(2)]
             machines = {ticket.machine for ticket in tickets}
-            await asyncio.to_thread(_start_and_be_killed, bed, tickets)
-            async with bed.backend() as backend:
+            await asyncio.to_thread(_start_and_be_killed, bench, tickets)
+            async with bench.backend() as backend:
                 for machine in machines:
-                    await master.joined(machine, bed.patience_seconds)
-                await becomes(backend, machines, State.UP, bed.patience_seconds)
+                    await master.joined(machine, bench.patience_seconds)
+                await becomes(backend, machines, State.UP, bench.patience_seconds)
                 if Feature.ORPHANS not in backend.lacks():
                     found = await backend.list_ours()
                     assert {orphan.machine for orphan in found} == machines
                     assert all(orphan.address for orphan in found)
                 await backend.stop(list(machines))
-                await becomes(backend, machines, State.GONE, bed.patience_seconds)
+                await becomes(backend, machines, State.GONE, bench.patience_seconds)
                 assert not await backend.list_ours()
-        await self._nothing_is_left(bed)
+        await self._nothing_is_left(bench)
 
-    async def test_no_secret_is_on_a_command_line_or_in_a_file_that_stays(self, bed: Bed) -> None:
-        async with bed.tried() as (backend, master):
+    async def test_no_secret_is_on_a_command_line_or_in_a_file_that_stays(
+        self, bench: Bench
+    ) -> None:
+        async with bench.tried() as (backend, master):
             ticket = master.ticket()
             await backend.start([ticket])
-            await master.joined(ticket.machine, bed.patience_seconds)
-            await asyncio.to_thread(_expect_nowhere, ticket.secret_key, bed.site.state_folder)
+            await master.joined(ticket.machine, bench.patience_seconds)
+            await asyncio.to_thread(_expect_nowhere, ticket.secret_key, bench.site.state_folder)
             assert ticket.secret_key not in await backend.log(ticket.machine)
 
-    async def _one_up(self, bed: Bed, backend: Backend, master: Endpoint) -> MachineId:
+    async def _one_up(self, bench: Bench, backend: Backend, master: Endpoint) -> MachineId:
         ticket = master.ticket()
         await backend.start([ticket])
-        await master.joined(ticket.machine, bed.patience_seconds)
-        await becomes(backend, [ticket.machine], State.UP, bed.patience_seconds)
+        await master.joined(ticket.machine, bench.patience_seconds)
+        await becomes(backend, [ticket.machine], State.UP, bench.patience_seconds)
         return ticket.machine
 
-    async def _nothing_is_left(self, bed: Bed) -> None:
-        if bed.leftovers:
+    async def _nothing_is_left(self, bench: Bench) -> None:
+        if bench.leftovers:
             await eventually(
-                bed.leftovers, lambda left: not left, bed.patience_seconds, "nothing was left"
+                bench.leftovers,
+                lambda left: not left,
+                bench.patience_seconds,
+                "nothing was left",
             )
 
 
@@ -324,9 +333,9 @@ def _expect_nowhere(secret: str, folder: str) -> None:
             assert secret.encode() not in file.read_bytes(), file
 
 
-def _start_and_be_killed(bed: Bed, tickets: Sequence[Ticket]) -> None:
+def _start_and_be_killed(bench: Bench, tickets: Sequence[Ticket]) -> None:
     """Start machines from a process that is then killed as if by the kernel."""
-    told = {"offering": asdict(bed.offering), "site": asdict(bed.site)}
+    told = {"offering": asdict(bench.offering), "site": asdict(bench.site)}
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "bats.deploy.testing"],
         stdin=subprocess.PIPE,

@@ -1,0 +1,321 @@
+"""Machines that are hosts reached by ssh: given ones, named by a list, a pattern or a file."""
+
+import asyncio
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+from urllib.parse import quote
+
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+from bats.common.ticket import Ticket
+from bats.deploy import settings, ssh_hosts
+from bats.deploy.protocol import (
+    BackendError,
+    BusyError,
+    Feature,
+    Gone,
+    Orphan,
+    RefusedError,
+    Sighting,
+    Site,
+    State,
+)
+from bats.deploy.ssh_client import Client
+from bats.deploy.ssh_host import Host
+from bats.deploy.ssh_places import Places
+from bats.deploy.ssh_tunnel import Tunnel
+
+T = TypeVar("T")
+
+HOSTS_AT_ONCE: Final = 32
+SILENT_SECONDS: Final = 120.0  # a host that does not answer for so long is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    hosts: tuple[str, ...] = ()  # names or patterns: node[01-32].cluster
+    hosts_file: str = ""  # the same, one or several per line
+    per_host: int = 1  # machines on each host at once
+    tunnel: bool | Literal["auto"] = "auto"  # lead the way back to the master through ssh
+    python: str = ""  # of the hosts; "": the first of python3, python3.14 ... that is 3.11 or later
+    folder: str = "~/.cache/bats"  # of the hosts: where everything of ours goes
+    config: str = ""  # instead of ~/.ssh/config
+    options: tuple[str, ...] = ()  # further words for the command line of ssh
+
+    def __post_init__(self) -> None:
+        if self.per_host < 1:
+            raise ValueError(f"`per_host = {self.per_host}` should be 1 or more.")
+        if not self.names():
+            raise ValueError("no host is named; give `hosts` or `hosts_file`.")
+
+    def names(self) -> list[str]:
+        listed = ssh_hosts.read(Path(self.hosts_file)) if self.hosts_file else []
+        return list(dict.fromkeys([*ssh_hosts.expand(self.hosts), *listed]))
+
+
+class Ssh:
+    """Workers are processes of the hosts; what became of them is written down there."""
+
+    def __init__(self, offering: Offering, site: Site) -> None:
+        self._offering = offering
+        self._settings = given = settings.read(Settings, offering)
+        config = ("-F", str(Path(given.config).expanduser())) if given.config else ()
+        self._client = Client((*config, *given.options))
+        self._rosters = f"machines/{site.master_id}/{quote(offering.name, safe='')}"
+        self._listed = given.names()
+        self._hosts: dict[str, Host] = {}  # the listed, and those of machines started before
+        self._places = Places(Path(site.state_folder) / "ssh" / f"{quote(offering.name)}.json")
+        self._tunnels: dict[str, Tunnel] = {}
+        self._tunnelling = asyncio.Lock()
+        self._placing = asyncio.Lock()
+        self._at_once = asyncio.Semaphore(HOSTS_AT_ONCE)
+        self._reaches: dict[str, bool] = {}  # the master, without a tunnel
+        self._failed: dict[str, float] = {}  # when a host last did
+        self._silent: dict[str, float] = {}  # since when a host does not answer
+        self._last: dict[MachineId, Sighting] = {}
+
+    def lacks(self) -> Mapping[Feature, str]:
+        return {
+            Feature.PREEMPTION: "a given host is taken away by nobody that would tell us",
+            Feature.POWER_OFF: "a given host stays on; only its worker ends",
+            Feature.QUEUE: "a given host takes a worker at once or not at all",
+        }
+
+    async def check(self) -> str:
+        """Every host is tried, and has the worker afterwards."""
+        tried = await self._everywhere(self._listed, lambda host: host.prepare())
+        failed = [error for error in tried.values() if isinstance(error, BackendError)]
+        if len(failed) == len(tried):
+            raise failed[0]
+        room = (len(tried) - len(failed)) * self._settings.per_host
+        without = f", {len(failed)} of them useless now: {failed[0]}" if failed else ""
+        return f"room for {room} machines on {len(tried)} hosts{without}"
+
+    async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
+        seen = await self.status([t.machine for t in tickets if self._places.host(t.machine)])
+        left = [ticket for ticket in tickets if ticket.machine not in seen]
+        started = dict(seen)
+        errors: dict[str, BackendError] = {}
+        while left:
+            placed = await self._place(left, avoid=errors)
+            if not placed:
+                break
+            answers = await self._everywhere(placed, partial(self._start, placed))
+            for name, answer in answers.items():
+                if isinstance(answer, BackendError):  # nothing was asked of this host yet
+                    self._failed[name] = time.monotonic()
+                    self._places.free(ticket.machine for ticket in placed[name])
+                    errors[name] = answer
+                else:
+                    started |= answer
+            left = [ticket for ticket in left if ticket.machine not in started]
+        error = next(iter(errors.values()), None) or BusyError(self._full())
+        if left and not started:
+            raise error
+        lost = Sighting(State.GONE, gone=Gone.FAILED, detail=str(error))
+        return {**started, **{ticket.machine: lost for ticket in left}}
+
+    async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
+        await self._reopen_tunnels()
+        placed = self._by_host(machines)
+        answers = await self._everywhere(placed, lambda host: host.look(placed[host.name]))
+        for name, answer in answers.items():
+            if isinstance(answer, BackendError):
+                self._last |= {m: self._unseen(name, m, answer) for m in placed[name]}
+            else:
+                self._silent.pop(name, None)
+                self._last |= {m: _at(name, seen) for m, seen in answer.items()}
+        unknown = Sighting(State.GONE, gone=Gone.LOST, detail="no such machine was started")
+        found = {m: self._last[m] if self._places.host(m) else unknown for m in machines}
+        self._places.free(m for m, seen in found.items() if seen.state is State.GONE)
+        return found
+
+    async def stop(self, machines: Sequence[MachineId]) -> None:
+        placed = self._by_host(machines)
+        answers = await self._everywhere(placed, lambda host: host.stop(placed[host.name]))
+        failed = [answer for answer in answers.values() if isinstance(answer, BackendError)]
+        for name, answer in answers.items():
+            if not isinstance(answer, BackendError):
+                self._places.free(placed[name])
+        if failed:
+            raise failed[0]
+
+    async def list_ours(self) -> Sequence[Orphan]:
+        await self._reopen_tunnels()
+        hosts = dict.fromkeys([*self._listed, *self._places.hosts()])
+        answers = await self._everywhere(hosts, lambda host: host.living())
+        orphans = []
+        for name, answer in answers.items():
+            if isinstance(answer, BackendError):
+                continue
+            for machine, seen in answer.items():
+                if not self._places.host(machine):  # the state folder was lost
+                    self._places.take(machine, name)
+                where = _at(name, seen)
+                orphans.append(
+                    Orphan(machine, self._offering.name, where.address, where.charged_seconds)
+                )
+        return orphans
+
+    async def log(self, machine: MachineId) -> str:
+        name = self._places.host(machine)
+        return await self._host(name).log(machine) if name else ""
+
+    async def close(self) -> None:
+        await asyncio.gather(*(tunnel.close() for tunnel in self._tunnels.values()))
+        self._tunnels.clear()
+        await self._client.close()
+
+    # --- placing ---
+
+    async def _place(
+        self, tickets: Sequence[Ticket], avoid: Collection[str]
+    ) -> Mapping[str, list[Ticket]]:
+        """Give tickets their hosts, those first that have not failed lately."""
+        async with self._placing:
+            names = [name for name in self._listed if name not in avoid]
+            names.sort(key=lambda name: self._failed.get(name, 0.0))
+            if sum(map(self._room, names)) < len(tickets):  # some may have ended unseen
+                await self.status([m for name in names for m in self._places.on(name)])
+            rooms = [[name] * self._room(name) for name in names]
+            spread = (n for turn in itertools.zip_longest(*rooms) for n in turn if n is not None)
+            placed: dict[str, list[Ticket]] = defaultdict(list)
+            for ticket, name in zip(tickets, spread, strict=False):
+                self._places.take(ticket.machine, name)
+                placed[name].append(ticket)
+            return placed
+
+    def _room(self, name: str) -> int:
+        return max(0, self._settings.per_host - len(self._places.on(name)))
+
+    def _full(self) -> str:
+        places = len(self._listed) * self._settings.per_host
+        return f"All {places} places on {len(self._listed)} hosts are taken."
+
+    # --- one host ---
+
+    async def _start(
+        self, placed: Mapping[str, list[Ticket]], host: Host
+    ) -> Mapping[MachineId, Sighting]:
+        """Raises only before the host was asked: after that a machine may run there."""
+        await host.prepare()
+        way_back = await self._way_back(host, placed[host.name][0].master)
+        tickets = [self._complete(host, ticket, way_back) for ticket in placed[host.name]]
+        try:
+            errors = await host.start(tickets)
+        except BackendError as error:
+            unsure = Sighting(State.REQUESTED, host.name, detail=str(error))
+            return {ticket.machine: unsure for ticket in tickets}
+        seen = await self.status([machine for machine, error in errors.items() if not error])
+        return {
+            machine: Sighting(State.GONE, host.name, gone=Gone.FAILED, detail=error)
+            if error
+            else seen[machine]
+            for machine, error in errors.items()
+        }
+
+    def _complete(self, host: Host, ticket: Ticket, way_back: tuple[str, ...]) -> Ticket:
+        folder = ticket.state_folder or host.state_folder(ticket.machine)
+        return replace(ticket, master=way_back, state_folder=folder)
+
+    async def _way_back(self, host: Host, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        """The addresses of the master that are good on that host: its own, or a tunnel's."""
+        if self._settings.tunnel is False:
+            return addresses
+        if self._settings.tunnel == "auto" and host.name not in self._tunnels:
+            if host.name not in self._reaches:
+                self._reaches[host.name] = await host.reaches(_bare(addresses))
+            if self._reaches[host.name]:
+                return addresses
+        return (f"tcp://127.0.0.1:{(await self._tunnel(host, addresses)).port}",)
+
+    async def _tunnel(self, host: Host, addresses: Sequence[str]) -> Tunnel:
+        async with self._tunnelling:
+            tunnel = self._tunnels.get(host.name)
+            if tunnel is None:
+                target = await _answering(_bare(addresses))
+                tunnel = Tunnel(self._client, host.name, target)
+                await tunnel.open()
+                self._tunnels[host.name] = tunnel
+                self._places.tunnel(host.name, target, tunnel.port)
+            return tunnel
+
+    async def _reopen_tunnels(self) -> None:
+        """After a restart: the workers behind them know the old port and wait for it."""
+        async with self._tunnelling:
+            for name, (target, port) in self._places.tunnels().items():
+                if name not in self._tunnels and self._places.on(name):
+                    self._tunnels[name] = Tunnel(self._client, name, target, port)
+                    self._tunnels[name].keep_open()
+
+    def _unseen(self, name: str, machine: MachineId, error: BackendError) -> Sighting:
+        """What to say of a machine whose host does not answer."""
+        since = self._silent.setdefault(name, time.monotonic())
+        silent_seconds = time.monotonic() - since
+        last = self._last.get(machine, Sighting(State.REQUESTED, name))
+        if last.state is State.GONE:
+            return last
+        if silent_seconds > SILENT_SECONDS:
+            detail = f"{name} has not answered for {silent_seconds:.0f} s: {error}"
+            return replace(last, state=State.GONE, gone=Gone.LOST, detail=detail)
+        return replace(last, detail=str(error))
+
+    # --- many hosts ---
+
+    def _by_host(self, machines: Iterable[MachineId]) -> Mapping[str, list[MachineId]]:
+        placed: dict[str, list[MachineId]] = defaultdict(list)
+        for machine in machines:
+            if name := self._places.host(machine):
+                placed[name].append(machine)
+        return placed
+
+    def _host(self, name: str) -> Host:
+        if name not in self._hosts:
+            given, roster = self._settings, f"{self._rosters}/{name}"
+            self._hosts[name] = Host(name, self._client, given.folder, given.python, roster)
+        return self._hosts[name]
+
+    async def _everywhere(
+        self, names: Iterable[str], do: Callable[[Host], Awaitable[T]]
+    ) -> dict[str, T | BackendError]:
+        """All at the same time; each host answers, or says why it does not."""
+
+        async def attempt(name: str) -> T | BackendError:
+            async with self._at_once:
+                try:
+                    return await do(self._host(name))
+                except BackendError as error:
+                    return error
+
+        wanted = list(names)
+        answers = await asyncio.gather(*(attempt(name) for name in wanted))
+        return dict(zip(wanted, answers, strict=True))
+
+
+def _at(name: str, seen: Sighting) -> Sighting:
+    return replace(seen, address=f"{name}, {seen.address}" if seen.address else name)
+
+
+def _bare(addresses: Sequence[str]) -> list[str]:
+    return [address.removeprefix("tcp://") for address in addresses]
+
+
+async def _answering(addresses: Sequence[str]) -> str:
+    """The first of the master's own addresses that can be reached from here."""
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        try:
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        except OSError:
+            continue
+        writer.close()
+        return address
+    raise RefusedError(
+        f"The master cannot be reached from its own computer at {', '.join(addresses)}."
+    )

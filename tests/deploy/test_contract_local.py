@@ -1,0 +1,75 @@
+"""Processes of this computer keep the contract, and many of them start at once."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bats.common.messages import MachineId
+from bats.common.money import NOTHING
+from bats.common.offering import ClusterName, Offering
+from bats.deploy.protocol import Sighting, Site, State
+from bats.deploy.testing import BackendContract, Bench, becomes, eventually
+
+WORKER = (sys.executable, "-m", "bats.worker")
+HERE = Offering(ClusterName("here"), NOTHING, 3600.0, max_machines=64)
+
+
+def pid_of(seen: Sighting) -> int:
+    return int(seen.address.split()[-1])
+
+
+async def kill_the_worker(_: MachineId, seen: Sighting) -> None:
+    os.kill(pid_of(seen), signal.SIGKILL)
+
+
+class TestLocal(BackendContract):
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Bench:
+        site = Site("test", str(tmp_path), WORKER)
+        return Bench(
+            offering=HERE,
+            site=site,
+            crash=kill_the_worker,
+            broken=(HERE, replace(site, worker_command=("/nonexistent/worker",))),
+            leftovers=partial(asyncio.to_thread, holding, tmp_path, but="keeper.log"),
+            patience_seconds=20,
+        )
+
+    async def test_sixty_four_machines_start_at_once_and_all_join(self, bench: Bench) -> None:
+        async with bench.tried() as (backend, master):
+            tickets = [master.ticket() for _ in range(64)]
+            seen = await backend.start(tickets)
+            assert all(sighting.state is State.UP for sighting in seen.values())
+            for ticket in tickets:
+                await master.joined(ticket.machine, bench.patience_seconds)
+            await backend.stop(list(seen))
+            await becomes(backend, seen, State.GONE, bench.patience_seconds)
+
+    async def test_the_keeper_ends_with_the_master_and_the_last_machine(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
+        async with bench.tried() as (backend, master):
+            ticket = master.ticket()
+            await backend.start([ticket])
+            await master.joined(ticket.machine, bench.patience_seconds)
+        await eventually(
+            partial(asyncio.to_thread, holding, tmp_path), lambda left: not left, 10, "all ended"
+        )
+
+
+def holding(folder: Path, *, but: str = "") -> list[str]:
+    """Processes with a file open in there: their command lines say nothing of it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            held = [str(file.readlink()) for file in (entry / "fd").iterdir()]
+            if any(name.startswith(f"{folder}/") and Path(name).name != but for name in held):
+                found.append(entry.name)
+    return found
