@@ -1,0 +1,1 @@
+"""The store: everything a master must not forget, in one SQLite file with one writer."""

@@ -1,0 +1,118 @@
+"""Files by their content: inputs and outputs, each kept once under its SHA-256."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from bats.common.errors import BatsError, UsageError
+from bats.master.store.schema import sync
+
+FOLDER: Final = "blobs"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
+
+
+class DamagedBlobError(BatsError):
+    """A content is not what its name says; it has been forgotten: ask for it again."""
+
+
+class Blobs:
+    """Waits for the disk: call it from a thread. One caller at a time receives a content."""
+
+    def __init__(self, state_folder: Path) -> None:
+        self._folder = state_folder / FOLDER
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def path(self, sha256: str) -> Path:
+        """Where this content is, or would be. Hand it out for reading only."""
+        if not _SHA256.match(sha256):
+            raise UsageError(f"{sha256[:80]!r} is no SHA-256: 64 digits 0-9a-f are needed.")
+        return self._folder / sha256[:2] / sha256[2:]
+
+    def has(self, sha256: str) -> bool:
+        return self.path(sha256).exists()
+
+    def received(self, sha256: str) -> int:
+        """How many bytes of a content that is arriving are there: send from this offset on."""
+        part = self._part(sha256)
+        return part.stat().st_size if part.exists() else 0
+
+    def receive(self, sha256: str, offset: int, total: int, data: bytes) -> int:
+        """Add a piece. Returns how many bytes are there; `total`: all, checked, on the disk.
+
+        A piece that does not continue what is there changes nothing.
+        Raises DamagedBlobError when all is there and it is another content.
+        """
+        if self.has(sha256):
+            return total
+        held = self.received(sha256)
+        if offset != held or held + len(data) > total:
+            return held
+        part = self._part(sha256)
+        part.parent.mkdir(mode=0o700, exist_ok=True)
+        with part.open("ab") as file:
+            file.write(data)
+        if held + len(data) == total:
+            if digest(part) != sha256:
+                part.unlink()
+                raise DamagedBlobError(
+                    f"What was sent as {sha256} is another content ({total} bytes); send it again."
+                )
+            self._keep(part, sha256)
+        return held + len(data)
+
+    def add(self, source: Path) -> str:
+        """Copy a file in; returns its SHA-256."""
+        with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as copy:
+            arriving = Path(copy.name)
+        try:
+            shutil.copyfile(source, arriving)
+            sha256 = digest(arriving)  # of the copy: the source may be changing
+            if not self.has(sha256):
+                self._keep(arriving, sha256)
+        finally:
+            arriving.unlink(missing_ok=True)
+        return sha256
+
+    def read(self, sha256: str, offset: int, size: int) -> tuple[bytes, int]:
+        """A piece to send on, and the total size. Raises UsageError if it is not there."""
+        try:
+            with self.path(sha256).open("rb") as file:
+                file.seek(offset)
+                return file.read(size), self.path(sha256).stat().st_size
+        except FileNotFoundError as error:
+            raise UsageError(f"The content {sha256} is not in the store.") from error
+
+    def verify(self, sha256: str) -> None:
+        """Raises DamagedBlobError, and forgets the content, if the disk has changed it."""
+        if self.has(sha256) and digest(self.path(sha256)) != sha256:
+            self.path(sha256).unlink()
+            raise DamagedBlobError(
+                f"The disk changed the content {sha256}; it is forgotten, send it again."
+            )
+
+    def forget(self, sha256s: Iterable[str]) -> None:
+        """Delete contents nobody holds, as `prune` names them."""
+        for sha256 in sha256s:
+            self.path(sha256).unlink(missing_ok=True)
+            self._part(sha256).unlink(missing_ok=True)
+
+    def _part(self, sha256: str) -> Path:
+        return self.path(sha256).with_suffix(".part")
+
+    def _keep(self, file: Path, sha256: str) -> None:
+        """Under its name it is whole: synced first, then named."""
+        path = self.path(sha256)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        sync(file)
+        file.chmod(0o400)
+        file.rename(path)
+        sync(path.parent)
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

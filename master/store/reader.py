@@ -1,0 +1,207 @@
+"""What the store answers: bags, results, attempts, machines, decisions; it cannot write."""
+
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from bats.common.errors import UsageError
+from bats.common.messages import BagId, Outcome, TaskId
+from bats.master.store import journal, schema
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
+
+SORTABLE: Final = (
+    "task", "attempt", "machine", "cluster", "started", "outcome", "exit_code", "wall_seconds",
+    "user_seconds", "system_seconds", "peak_kib", "output_bytes",
+)  # fmt: skip
+
+_PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
+_ATTEMPT: Final = (
+    "id, machine, cluster, started, attempt, outcome, exit_code, wall_seconds, user_seconds, "
+    "system_seconds, peak_kib, output_bytes, excerpt, slot, outputs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which results, in which order. Empty means any."""
+
+    text: str = ""  # in the excerpt or the cluster's name, or the number of the task
+    outcomes: tuple[Outcome, ...] = ()
+    cluster: str = ""
+    machine: int | None = None
+    sort: str = "task"
+    descending: bool = False
+    offset: int = 0
+    limit: int = 100
+
+
+class Page(NamedTuple):
+    rows: list[TaskRow]
+    total: int  # how many there are on all pages
+
+
+class ClusterRow(NamedTuple):
+    """A bag's results on one cluster."""
+
+    cluster: str
+    results: int
+    done: int
+    mean_seconds: float  # of those done, as the next three
+    shortest_seconds: float
+    longest_seconds: float
+    cpu_seconds: float  # user and system, added up
+    peak_kib: int
+
+
+class Reader:
+    """A connection of its own, for one thread at a time; sees all that is committed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._db = schema.open_reading(folder)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- bags -----------------------------------------------------------------------------------
+
+    def bags(self) -> list[BagRow]:
+        """All that were not pruned; `spec` and `settings`, which may be large, are left empty."""
+        columns = ", ".join(
+            f"x'' AS {name}" if name in ("spec", "settings") else name for name in BagRow._fields
+        )
+        return [BagRow(*row) for row in self._all(f"SELECT {columns} FROM bags ORDER BY id")]
+
+    def bag(self, bag: BagId) -> BagRow:
+        found = self._all(f"SELECT {', '.join(BagRow._fields)} FROM bags WHERE id = ?", bag)
+        if not found:
+            there = ", ".join(str(row.id) for row in self.bags()) or "none"
+            raise UsageError(f"There is no bag {bag} in the store; there are: {there}.")
+        return BagRow(*found[0])
+
+    def events(self, bag: BagId) -> Iterator[tuple[int, float, bytes]]:
+        """The bag's journal from its beginning: number, time, event."""
+        return journal.read(self._db, bag)
+
+    def machines(self, bag: BagId | None = None) -> list[MachineRow]:
+        where = "" if bag is None else "WHERE bag = ?"
+        query = f"SELECT {', '.join(MachineRow._fields)} FROM machines {where} ORDER BY id"
+        return [MachineRow(*row) for row in self._all(query, *([] if bag is None else [bag]))]
+
+    def decisions(self, bag: BagId) -> list[DecisionRow]:
+        query = "SELECT bag, time, words FROM decisions WHERE bag = ? ORDER BY id"
+        return [DecisionRow(*row) for row in self._all(query, bag)]
+
+    def blobs(self, bag: BagId) -> list[str]:
+        return [sha for (sha,) in self._all("SELECT sha256 FROM blobs WHERE bag = ?", bag)]
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    def outcomes(self, bag: BagId) -> dict[Outcome, int]:
+        """How many tasks ended how."""
+        query = "SELECT outcome, count(*) FROM results WHERE id BETWEEN ? AND ? GROUP BY outcome"
+        return {Outcome(row[0]): row[1] for row in self._all(query, *schema.keys_of(bag))}
+
+    def tasks(self, bag: BagId, query: TaskQuery = TaskQuery()) -> Page:
+        """One page of the results that match."""
+        if query.sort not in SORTABLE:
+            raise UsageError(
+                f"Results cannot be sorted by {query.sort!r}; choose one of {', '.join(SORTABLE)}."
+            )
+        where, values = _where(bag, query)
+        order = "id" if query.sort == "task" else query.sort
+        direction = "DESC" if query.descending else "ASC"
+        (total,) = self._all(f"SELECT count(*) FROM results WHERE {where}", *values)[0]
+        rows = self._all(
+            f"SELECT {_ATTEMPT} FROM results WHERE {where} "
+            f"ORDER BY {order} {direction}, id LIMIT ? OFFSET ?",
+            *values,
+            query.limit,
+            query.offset,
+        )
+        return Page([_task_row(row) for row in rows], total)
+
+    def every_task(self, bag: BagId) -> Iterator[TaskRow]:
+        """All results in the order of the tasks, read in pieces."""
+        low, high = schema.keys_of(bag)
+        query = (
+            f"SELECT {_ATTEMPT} FROM results WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_PIECE}"
+        )
+        while piece := self._all(query, low, high):
+            yield from map(_task_row, piece)
+            low = piece[-1][0] + 1
+
+    def story(self, bag: BagId, task: TaskId) -> list[TaskRow]:
+        """All that is known of the attempts of one task, its result included."""
+        at = schema.key(bag, task)
+        rows = self._all(
+            f"SELECT {_ATTEMPT} FROM attempts WHERE id = ? "
+            f"UNION ALL SELECT {_ATTEMPT} FROM results WHERE id = ? ORDER BY attempt",
+            at,
+            at,
+        )
+        return [_task_row(row) for row in rows]
+
+    def every_attempt(self, bag: BagId) -> Iterator[TaskRow]:
+        """The attempts that did not become their task's result."""
+        query = f"SELECT {_ATTEMPT} FROM attempts WHERE id BETWEEN ? AND ? ORDER BY id, attempt"
+        return map(_task_row, self._db.execute(query, schema.keys_of(bag)))
+
+    def clusters(self, bag: BagId) -> list[ClusterRow]:
+        done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
+        query = f"""
+            SELECT cluster, count(*), count(*) {done},
+                coalesce(avg(wall_seconds) {done}, 0), coalesce(min(wall_seconds) {done}, 0),
+                coalesce(max(wall_seconds) {done}, 0),
+                coalesce(sum(user_seconds + system_seconds) {done}, 0),
+                coalesce(max(peak_kib), 0)
+            FROM results WHERE id BETWEEN ? AND ? GROUP BY cluster ORDER BY cluster
+        """
+        return [ClusterRow(*row) for row in self._all(query, *schema.keys_of(bag))]
+
+    def runtimes(self, bag: BagId, cluster: str) -> "array[float]":
+        """Wall seconds of all tasks done there, shortest first."""
+        query = (
+            "SELECT wall_seconds FROM results WHERE id BETWEEN ? AND ? AND cluster = ? "
+            f"AND outcome = {int(Outcome.DONE)} ORDER BY wall_seconds"
+        )
+        rows = self._db.execute(query, (*schema.keys_of(bag), cluster))
+        return array("d", (seconds for (seconds,) in rows))
+
+    def _all(self, query: str, *values: Any) -> list[Any]:
+        return self._db.execute(query, values).fetchall()
+
+
+def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
+    clauses, values = ["id BETWEEN ? AND ?"], list[Any](schema.keys_of(bag))
+    if query.outcomes:
+        clauses.append(f"outcome IN ({', '.join('?' * len(query.outcomes))})")
+        values += map(int, query.outcomes)
+    if query.cluster:
+        clauses.append("cluster = ?")
+        values.append(query.cluster)
+    if query.machine is not None:
+        clauses.append("machine = ?")
+        values.append(query.machine)
+    if query.text:
+        contained = "instr(lower(excerpt), lower(?)) OR instr(lower(cluster), lower(?))"
+        number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1
+        is_it = 0 <= number < 1 << schema.SHIFT
+        clauses.append(f"({contained} OR id = ?)")
+        values += [query.text, query.text, schema.key(bag, number) if is_it else -1]
+    return " AND ".join(clauses), values
+
+
+def _task_row(row: tuple[Any, ...]) -> TaskRow:
+    bag = BagId(row[0] >> schema.SHIFT)
+    task = TaskId(row[0] - schema.key(bag, 0))
+    outputs = tuple(map(tuple, json.loads(row[-1]))) if row[-1] else ()
+    return TaskRow._make((bag, task, *row[1:5], Outcome(row[5]), *row[6:-1], outputs))

@@ -1,0 +1,156 @@
+"""Is the store whole, and if not, what of it can still be read?"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import BatsError, StoreDamagedError
+from bats.master.store import journal, mark, schema
+
+CHECK_SECONDS: Final = 2.0
+"""How long a starting master looks at the structure of the file: some 300 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class BagFindings:
+    """What of a bag can be read."""
+
+    bag: int
+    name: str
+    tasks: int
+    results: int
+    events: int  # of its journal, from the first without a gap
+    damage: str  # why the journal ends there; empty if it is whole
+
+    def __str__(self) -> str:
+        end = f"; {self.damage}" if self.damage else ""
+        return (
+            f"bag {self.bag} ({self.name}): {self.results} results of {self.tasks} tasks, "
+            f"{self.events} events{end}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    folder: Path
+    problems: tuple[str, ...]
+    readable: tuple[BagFindings, ...]
+
+    @property
+    def sound(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        """What is wrong, what can be recovered and how, in full sentences."""
+        held = "; ".join(map(str, self.readable)) or "nothing"
+        if self.sound:
+            return f"The store in {self.folder} is whole. It holds {held}."
+        advice = (
+            "Copy that into a fresh folder with "
+            f"`python -m bats.master.store salvage {self.folder} NEW_FOLDER` and use that one."
+            if self.readable
+            else "Put a copy of it back, or choose another state folder."
+        )
+        return (
+            f"The store in {self.folder} is damaged: {'; '.join(self.problems)}. "
+            f"What can be read: {held}. {advice}"
+        )
+
+
+def open_checked(folder: Path, release: str) -> sqlite3.Connection:
+    """The writing connection to a store that is whole as far as can be seen in a short time."""
+    if not (folder / schema.FILE).exists():
+        if remains := _remains(folder):
+            raise StoreDamagedError(str(Findings(folder, (remains,), ())))
+        schema.create(folder, release)
+    # Looked at without the right to write: opening a damaged file for writing changes it.
+    db = schema.open_reading(folder)
+    try:
+        problems = list(_problems(db, folder, CHECK_SECONDS))
+    finally:
+        db.close()
+    if problems:
+        raise StoreDamagedError(str(inspect(folder)))
+    db = schema.open_writing(folder)
+    db.execute("UPDATE meta SET value = ? WHERE key = 'release' AND value <> ?", (release, release))
+    return db
+
+
+def inspect(folder: Path) -> Findings:
+    """Read all of a store, beside a living master or without one, and say what is wrong."""
+    if not (folder / schema.FILE).exists():
+        remains = _remains(folder) or f"there is no {schema.FILE}"
+        return Findings(folder, (remains,), ())
+    try:
+        db = schema.open_reading(folder)
+    except BatsError as error:
+        return Findings(folder, (str(error).removesuffix("."),), ())
+    try:
+        problems = list(_problems(db, folder))
+        bags = tuple(_readable(db))
+        problems += [found.damage for found in bags if found.damage]
+        return Findings(folder, tuple(problems), bags)
+    finally:
+        db.close()
+
+
+def rows_from_both_ends(
+    db: sqlite3.Connection, columns: str, table: str, low: int = 0, high: int = (1 << 63) - 1
+) -> Iterator[tuple[Any, ...]]:
+    """All rows of a table that can be reached; the first column is to be the row's key.
+
+    Where a page is damaged in the middle, those behind it are reached from the end.
+    """
+    query = f"SELECT {columns} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+    try:
+        for row in db.execute(query, (low, high)):
+            low = row[0] + 1
+            yield row
+    except sqlite3.DatabaseError:
+        try:
+            yield from db.execute(f"{query} DESC", (low, high))
+        except sqlite3.DatabaseError:
+            return
+
+
+def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None) -> Iterator[str]:
+    """What SQLite and the mark find; within `seconds` perhaps not everything."""
+    timer = threading.Timer(seconds or 0, db.interrupt)
+    if seconds is not None:
+        timer.start()
+    try:
+        found = [text for (text,) in db.execute("PRAGMA quick_check(5)")]
+        if found != ["ok"]:
+            yield " ".join(" ".join(found).split())
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            yield f"{schema.FILE} cannot be read ({error})"
+    finally:
+        timer.cancel()
+    try:
+        if lost := mark.lost(db, folder):
+            yield lost
+    except sqlite3.DatabaseError as error:
+        yield f"the journal cannot be read ({error})"
+
+
+def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
+    for bag, name, tasks in rows_from_both_ends(db, "id, name, tasks", "bags"):
+        results = sum(1 for _ in rows_from_both_ends(db, "id", "results", *schema.keys_of(bag)))
+        events, damage = 0, ""
+        try:
+            for number, _, _ in journal.read(db, bag):
+                events = number + 1
+        except StoreDamagedError as error:
+            damage = str(error).removesuffix(".")
+        yield BagFindings(bag, name, tasks, results, events, damage)
+
+
+def _remains(folder: Path) -> str:
+    """Without the database there should be nothing of its company either."""
+    names = (f"{schema.FILE}-wal", mark.FILE)
+    left = [name for name in names if (folder / name).exists() and (folder / name).stat().st_size]
+    return f"{schema.FILE} is gone, though {' and '.join(left)} is still there" if left else ""

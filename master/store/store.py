@@ -1,0 +1,179 @@
+"""The master's side of the store: facts are told without waiting, and durable a moment later."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import BatsError
+from bats.common.messages import BagId, MachineId, TaskId
+from bats.master.store import journal, prune, schema, soundness, statements
+from bats.master.store.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
+from bats.master.store.lock import FolderLock
+from bats.master.store.mark import Mark
+from bats.master.store.reader import Reader
+from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.writer import Writer
+
+
+class Store:
+    """The one writer of a state folder. Its methods are called from the event loop only.
+
+    Facts told between two awaits are committed together or not at all.
+
+    `on_trouble` is told when facts cannot be written (pause dispatch: what is told meanwhile
+    stays in memory) and, with None, when they can again. After trouble that does not pass every
+    further call raises StoreDamagedError: end the master; workers keep what was not acknowledged.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        release: str,
+        on_trouble: Callable[[Trouble | None], None] = lambda _: None,
+        *,
+        pace_seconds: float = PACE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        """Blocks for some seconds at worst: open it before anything is served.
+
+        Raises UsageError if another master is there or the store is newer than this program,
+        StoreDamagedError with what is recoverable if it is not whole.
+        """
+        self.folder: Final = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = FolderLock(folder)
+        try:
+            self._db = soundness.open_checked(folder, release)
+            self._mark = Mark(folder)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._commit = GroupCommit(
+            Writer(self._db, self._mark).write,
+            self._sentence,
+            on_trouble,
+            pace_seconds=pace_seconds,
+            retry_seconds=retry_seconds,
+        )
+        self.master_id: Final[str] = self._one("SELECT value FROM meta WHERE key = 'master'")
+        highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
+        self._last_bag: int = self._one(highest, "bags")
+        self._last_machine: int = self._one(highest, "machines")
+        bags = self._db.execute("SELECT id FROM bags").fetchall()
+        self._next_event = {bag: journal.length(self._db, bag) for (bag,) in bags}
+
+    # --- telling facts ------------------------------------------------------------------------
+
+    def new_bag(self) -> BagId:
+        """A number never used before. Commit a row with it before anyone outside hears of it."""
+        self._last_bag += 1
+        return BagId(self._last_bag)
+
+    def new_machine(self) -> MachineId:
+        """Likewise for a machine."""
+        self._last_machine += 1
+        return MachineId(self._last_machine)
+
+    def journal(self, bag: BagId, now: float, event: bytes) -> int:
+        """Append to the bag's journal; returns the event's number, from 0."""
+        number = self._next_event.get(bag, 0)
+        self._next_event[bag] = number + 1
+        events = self._commit.batch.events.get(bag)
+        if events is None:
+            self._commit.batch.events[bag] = (number, [now, event])
+            self._commit.touch()
+        else:
+            events[1].extend((now, event))
+        return number
+
+    def results(self, rows: Iterable[Finished]) -> None:
+        """How tasks ended for good. The first result of a task is recorded, and stays."""
+        self._tell(statements.write_results, rows)
+
+    def attempts(self, rows: Iterable[Finished]) -> None:
+        """Attempts that did not end their task: a failure that is tried again, a killed replica."""
+        self._tell(statements.write_attempts, rows)
+
+    def reopen(self, bag: BagId, tasks: Iterable[TaskId]) -> None:
+        """Move the results of these tasks to the attempts: they are to be run again."""
+        self._tell(statements.reopen_tasks, [(schema.key(bag, task),) for task in tasks])
+
+    def bag(self, row: BagRow) -> None:
+        self._tell(statements.write_bags, (row,))
+
+    def bag_state(
+        self, bag: BagId, state: str, summary: str = "", ended: float | None = None
+    ) -> None:
+        self._tell(statements.write_bag_states, ((state, summary, ended, bag),))
+
+    def machine(self, row: MachineRow) -> None:
+        """Write the row of a machine, new or changed."""
+        self._tell(statements.write_machines, (row,))
+
+    def decision(self, row: DecisionRow) -> None:
+        self._tell(statements.write_decisions, (row,))
+
+    def hold(self, bag: BagId, sha256s: Iterable[str]) -> None:
+        """These blobs belong to the bag until it is pruned; those in results do so anyway."""
+        self._tell(statements.hold_blobs, [(bag, sha256) for sha256 in sha256s])
+
+    # --- knowing that they are durable ----------------------------------------------------------
+
+    def then(self, callback: Callable[[], None]) -> None:
+        """Call this as soon as all that was told so far is durable; never, if it never will be."""
+        self._commit.then(callback)
+
+    def committed(self) -> asyncio.Future[None]:
+        """To be awaited: done as soon as all that was told so far is durable."""
+        return self._commit.committed()
+
+    @property
+    def backlog(self) -> int:
+        """How many facts are not durable yet."""
+        return self._commit.backlog
+
+    def reader(self) -> Reader:
+        return Reader(self.folder)
+
+    async def prune(self, bag: BagId) -> list[str]:
+        """Forget an ended bag, in pieces between commits; returns the blobs nobody holds now."""
+        await self.committed()
+        self._mark.clear()  # it may speak of this bag
+        loop = asyncio.get_running_loop()
+        try:
+            blobs = await loop.run_in_executor(self._commit.thread, prune.begin, self._db, bag)
+            while await loop.run_in_executor(self._commit.thread, prune.some, self._db, bag):
+                pass
+        except sqlite3.Error as error:
+            raise BatsError(f"Bag {bag} is not wholly pruned. {self._sentence(error)}") from error
+        self._next_event.pop(bag, None)
+        return blobs
+
+    async def close(self) -> None:
+        """Write what is left. Raises StoreDamagedError if that cannot be done."""
+        try:
+            await self._commit.close()
+        finally:
+            self._db.close()
+            self._mark.close()
+            self._lock.release()
+
+    def _tell(self, step: statements.Step, rows: Iterable[Any]) -> None:
+        self._commit.batch.add(step, rows)
+        self._commit.touch()
+
+    def _sentence(self, error: BaseException) -> str:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            free = shutil.disk_usage(self.folder).free
+            return (
+                f"The disk of {self.folder} is full ({free / 1e6:.1f} MB free): "
+                "make room there, the store then goes on by itself."
+            )
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        return f"Writing to the store in {self.folder} failed: {error} ({name})."
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._db.execute(query, values).fetchone()[0]
