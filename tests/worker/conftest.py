@@ -36,7 +36,7 @@ class Master:
         self.zap.bind("inproc://zeromq.zap.01")
         self.socket = self.context.socket(zmq.ROUTER)
         set_up_server(self.socket, self.pair)
-        self.port = self.socket.bind_to_random_port("tcp://127.0.0.1") if not port else port
+        self.port = port or self.socket.bind_to_random_port("tcp://127.0.0.1")
         if port:
             self.socket.bind(f"tcp://127.0.0.1:{port}")
         self.poller = zmq.Poller()
