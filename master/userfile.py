@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Annotated, Any, Final, NoReturn, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from bats.common.errors import UsageError, quoted
@@ -190,6 +190,15 @@ class Reads:
             fail(str(error))
 
 
+def _no_bool(written: Any) -> Any:
+    if not isinstance(written, bool):
+        return written
+    raise ValueError(f"should be a whole number, not {text_of(written)}")
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+
+
 def text_of(value: Any) -> str:
     """A single value as text: numbers as they were written, dates as ISO, true and false small."""
     if isinstance(value, str):
@@ -234,6 +243,8 @@ def _sentence(document: Document, mistake: ErrorDetails) -> str:
         return sentence(place, str(context["error"]))
     if mistake["type"] == "missing":
         return f"{document.where(keys[:-1])}: `{keys[-1]}` is missing."
+    if mistake["type"] == "list_type" and isinstance(mistake["input"], Mapping):
+        return f"{place}: should be a list of tables; write [[{keys[-1]}]], with two brackets."
     words = _WORDS.get(mistake["type"])
     said = words.format(**context) if words else mistake["msg"].removeprefix("Input ")
     return f"{place}: {said}, not {quoted(mistake['input'])}."

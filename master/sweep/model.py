@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from bats.common.errors import quoted
 from bats.common.money import Money
@@ -20,7 +20,7 @@ from bats.master.sweep.columns import (
     range_of,
     spaced,
 )
-from bats.master.userfile import Checked, Reads, amount, duration, suggestion, text_of
+from bats.master.userfile import Checked, Reads, Whole, amount, duration, suggestion, text_of
 
 PICKS: Final = (
     "ask",
@@ -152,15 +152,6 @@ Excluded = Annotated[
 ]
 _DURATION: Final = {"type": ["string", "number"], "examples": ["90s", "1h 30m", "12:00:00"]}
 _AMOUNT: Final = {"type": ["string", "number"], "examples": ["12.50"]}
-
-
-def _no_bool(written: Any) -> Any:
-    if not isinstance(written, bool):
-        return written
-    raise ValueError(f"should be a whole number, not {text_of(written)}")
-
-
-Whole = Annotated[int, BeforeValidator(_no_bool)]
 
 
 class Resources(Checked):

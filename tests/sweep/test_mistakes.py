@@ -39,7 +39,7 @@ MISTAKES = [
     ('command = "x"\n[grid]\na = ["\\u0000"]', "holds a NUL"),
     ('command = "x"\n[grid]\na = "1:10000"\nb = "1:10000"', "more than 10,000,000 tasks"),
     ('command = "x"\n[[grid]]\na = [1]', "`grid`: should be a table"),
-    ('command = "x"\n[zip]\na = [1]', "`zip`: should be a list"),
+    ('command = "x"\n[zip]\na = [1]', "should be a list of tables; write [[zip]], with two"),
     ('command = "x"\n[[zip]]\na = [1, 2]\nb = [3]', "line 2: `zip[1]`: zipped parameters need"),
     ('command = "x"\n[[zip]]\na = [1]\n[grid]\na = [1]', "'a' is given twice"),
     ('command = "x"\narray = "5-1"', "line 2: `array`: 5-1 is empty"),

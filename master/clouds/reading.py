@@ -1,0 +1,141 @@
+"""From a clouds file to the offerings it means; without one, this computer for nothing."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import BatsError, UsageError
+from bats.common.money import NOTHING, Money
+from bats.common.offering import ClusterName, Offering
+from bats.deploy import settings
+from bats.deploy.registry import BACKENDS
+from bats.master.clouds.model import CloudsFile, OfferingTable
+from bats.master.userfile import Document, check, read_document, sentence
+
+HERE: Final = "bats-clouds.toml"
+VARIABLE: Final = "BATS_CLOUDS"
+
+# Telling a machine to stop takes a while; these shares of an ATU are given up so that the next
+# one is not entered. A process of this computer is gone at once.
+_BOUNDARY_SECONDS: Final = 60.0
+_BOUNDARY_SHARE: Final = 0.05
+_LOCAL_BOUNDARY_SECONDS: Final = 1.0
+_LOCAL_BOUNDARY_SHARE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Clouds:
+    """The offerings of one file; `path` is "" when there is none."""
+
+    offerings: tuple[Offering, ...]
+    currency: str = "$"
+    path: str = ""
+
+
+def find_clouds(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The file meant when none is named: $BATS_CLOUDS, this folder's, the user's."""
+    if named := environment.get(VARIABLE):
+        return Path(named)
+    configuration = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    for path in (Path(HERE), Path(configuration).expanduser() / "bats" / "clouds.toml"):
+        if path.is_file():
+            return path
+    return None
+
+
+def clouds(path: str | Path = "") -> Clouds:
+    """The clouds of that file, or of the one found, or this computer. Raises UsageError."""
+    found = Path(path) if path else find_clouds()
+    return load(found) if found else this_computer()
+
+
+def load(path: str | Path) -> Clouds:
+    """The clouds of a file. Raises UsageError with one sentence for whatever is wrong in it."""
+    document = read_document(path, "the clouds file")
+    file = check(CloudsFile, document)
+    offerings: list[Offering] = []
+    for at, table in enumerate(file.offering):
+        if any(table.name == other.name for other in offerings):
+            raise UsageError(
+                f"{document.where(['offering', at, 'name'])}: another offering is called "
+                f"{table.name} too; give each a name of its own."
+            )
+        offerings.append(_offering(table, at, document))
+    return Clouds(tuple(offerings), file.currency, str(path))
+
+
+def this_computer() -> Clouds:
+    """One machine, free, with a slot for each core this process may use."""
+    cores = len(os.sched_getaffinity(0))
+    return Clouds((Offering(ClusterName("here"), NOTHING, 3600.0, 1, cores),))
+
+
+def price_of_atu(price: Money, per_seconds: float, atu_seconds: float) -> Money:
+    """What one ATU costs: exact where it can be, else rounded up to the smallest unit."""
+    numerator, denominator = atu_seconds.as_integer_ratio()
+    per_numerator, per_denominator = per_seconds.as_integer_ratio()
+    return Money(-(-price * numerator * per_denominator // (denominator * per_numerator)))
+
+
+def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
+    def wrong(key: str, said: str) -> UsageError:
+        return UsageError(sentence(document.where(["offering", at, key]), said))
+
+    local = table.backend == "local"
+    boundary = table.boundary
+    if boundary is None:
+        share, most = (
+            (_LOCAL_BOUNDARY_SHARE, _LOCAL_BOUNDARY_SECONDS)
+            if local
+            else (_BOUNDARY_SHARE, _BOUNDARY_SECONDS)
+        )
+        boundary = min(most, share * table.atu)
+    if boundary >= table.atu:
+        raise wrong("boundary", f"should be less than the ATU, which lasts {table.atu:g} s")
+    given = _beside(table, Path(document.path).absolute().parent)
+    offering = Offering(
+        name=ClusterName(table.name),
+        price=price_of_atu(table.price, table.per, table.atu),
+        atu_seconds=table.atu,
+        max_machines=table.max or 1,
+        slots=table.slots,
+        minimum_seconds=table.minimum,
+        boundary_seconds=boundary,
+        backend=table.backend,
+        settings=given,
+    )
+    try:
+        _check_settings(offering)
+    except BatsError as error:
+        said = str(error).removeprefix(f"offering {table.name}, back end {table.backend}: ")
+        raise wrong(table.backend, said) from None
+    if table.max is None and not local:
+        raise UsageError(
+            f"{document.where(['offering', at])}: `max` is missing; say how many machines of this "
+            "kind may run at the same time."
+        )
+    return offering
+
+
+def _beside(table: OfferingTable, folder: Path) -> dict[str, Any]:
+    """The back end's settings; a hosts file is looked for beside the clouds file."""
+    given = dict(table.settings)
+    hosts = given.get("hosts_file")
+    if table.backend == "ssh" and isinstance(hosts, str) and hosts:
+        given["hosts_file"] = str(folder / Path(hosts).expanduser())
+    return given
+
+
+def _check_settings(offering: Offering) -> None:
+    """By the back end's own table of settings, so that a slip is told before anything starts."""
+    target = BACKENDS.get(offering.backend)
+    if target is None:
+        return  # another package's: it checks its own when it is made
+    try:
+        module = import_module(target.partition(":")[0])
+    except ImportError:
+        return  # its SDK is not installed: said when the offering is checked or used
+    settings.read(module.Settings, offering)
