@@ -1,0 +1,133 @@
+"""Fixtures that start the real back ends, once per session and only if a test asks for them.
+
+@pytest.mark.backend("slurm")
+def test_...(slurm_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm_bed.enter(monkeypatch)  # now sbatch, squeue ... speak to it
+"""
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPTS = REPOSITORY / "scripts" / "testbeds"
+T = TypeVar("T")
+CANNOT = 77  # what a bed's script exits with on a machine that cannot have it
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """A running back end: its state folder (logs, pids, switches) and how to reach it."""
+
+    name: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    @property
+    def state(self) -> Path:
+        return (self.folder / "state").resolve()
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make this process and its children speak to the bed, until the test ends."""
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
+
+    def run(self, *command: str | Path) -> str:
+        """What one command prints in the bed's environment; fails with what it complained of."""
+        done = subprocess.run(
+            command,
+            env={**os.environ, **self.environment},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (
+            f"{shlex.join(map(str, command))}: {done.stderr or done.stdout}"
+        )
+        return done.stdout.strip()
+
+    def heal(self) -> None:
+        """Start again what a test has killed."""
+        _up(self.name, self.folder)
+
+
+def until(look: Callable[[], T], seconds: float = 30) -> T:
+    """What `look` returns as soon as it is true; a test's own end of waiting."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.05)
+    return seen
+
+
+@contextmanager
+def bed(name: str, folder: Path, **parameters: str) -> Iterator[Bed]:
+    """A bed of one's own; parameters are those at the top of scripts/testbeds/NAME."""
+    try:
+        yield Bed(name, folder, _up(name, folder, **parameters))
+    finally:
+        subprocess.run([SCRIPTS / name, "down", folder], check=True)
+
+
+def _up(name: str, folder: Path, **parameters: str) -> dict[str, str]:
+    done = subprocess.run(
+        [SCRIPTS / name, "up", folder],
+        env={**os.environ, "OWNER": str(os.getpid()), "BIND": str(REPOSITORY), **parameters},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == CANNOT:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    words = (word for word in shlex.split(done.stdout) if word != "export")
+    return dict(word.split("=", 1) for word in words)
+
+
+@pytest.fixture(scope="session")
+def slurm_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with bed("slurm", tmp_path_factory.mktemp("slurm")) as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def sge_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with bed("sge", tmp_path_factory.mktemp("sge")) as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def ssh_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """Hosts h1, h2, h3: `BATS_SSH_CONFIG` names the ssh configuration that knows them."""
+    with bed("sshd", tmp_path_factory.mktemp("sshd"), HOSTS="3") as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def ec2_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """Instances are processes of this computer; they see its files and reach its loopback."""
+    with bed("ec2", tmp_path_factory.mktemp("ec2"), BOOT="process") as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def ec2_netns_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """Instances are machines with addresses of their own; they reach us at `BATS_EC2_GATEWAY`."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    with bed("ec2", tmp_path_factory.mktemp("ec2-netns"), BOOT="netns") as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def chromium_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with bed("chromium", tmp_path_factory.mktemp("chromium")) as it:
+        yield it
