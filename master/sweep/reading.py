@@ -27,6 +27,7 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
     axes = _axes(file, document, folder)
     if lines is not None:
         axes.append(lines)
+    cwd = _folder(file, document, folder)
     try:
         space = Space(tuple(axes), tuple(file.exclude))
         _distinct(space.names)
@@ -35,7 +36,7 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
             name=file.name or Path(document.path).stem or "bag",
             command=file.command,
             argv=file.argv,
-            cwd=_folder(file, folder),
+            cwd=cwd,
             env=file.env,
             stdin=file.stdin,
             inputs=file.inputs,
@@ -91,14 +92,20 @@ def _placed(document: Document, keys: Sequence[str | int], read: Callable[[], T]
         raise UsageError(f"{document.where(keys)}: {error}") from None
 
 
-def _folder(file: SweepFile, folder: Path) -> str:
+def _folder(file: SweepFile, document: Document, folder: Path) -> str:
     """Where tasks run: beside the sweep file; in a scratch folder if they bring files along."""
     scratch = bool(file.inputs or file.outputs)
     if file.cwd is None:
         return "" if scratch else _literal(str(folder))
-    if scratch or not file.cwd or file.cwd.startswith(("/", "~", "{")):
-        return file.cwd
-    return f"{_literal(str(folder))}/{file.cwd}"
+    named = str(Path(file.cwd).expanduser()) if file.cwd.startswith("~") else file.cwd
+    if not named or named.startswith(("/", "{")):
+        return named
+    if scratch:
+        raise UsageError(
+            f"{document.where(['cwd'])}: tasks with `inputs` or `outputs` run in a scratch folder "
+            "of their own; leave `cwd` out, or give a path from /."
+        )
+    return f"{_literal(str(folder))}/{named}"
 
 
 def _literal(text: str) -> str:

@@ -135,6 +135,7 @@ def test_tasks_run_beside_the_sweep_file_unless_they_bring_files_along(tmp_path:
     assert written(tmp_path, 'command = "pwd"\noutputs = ["*.txt"]').cwd == ""
     assert written(tmp_path, 'command = "pwd"\ncwd = ""').cwd == ""
     assert written(tmp_path, 'command = "pwd"\ncwd = "/data"').cwd == "/data"
+    assert written(tmp_path, 'command = "pwd"\ncwd = "~/x"').cwd == str(Path.home() / "x")
 
 
 def test_a_folder_with_braces_in_its_name_is_no_placeholder(tmp_path: Path):

@@ -48,6 +48,7 @@ MISTAKES = [
     ('command = "x"\nexclude = [{a = 1}]\n[grid]\na = [1]', "leaves no task over"),
     ('command = "x"\nexclude = [{a = 3}]\n[grid]\na = [1]', "rule a = 3 fits no task"),
     # the rest
+    ('command = "x"\ncwd = "sub"\ninputs = ["a"]', "line 2: `cwd`: tasks with `inputs` or"),
     ('command = "x"\ntimeout = "5 parsecs"', "'5 parsecs' is not a duration; write for example"),
     ('command = "x"\ntimeout = 0', "should be longer than 0"),
     ('command = "x"\ntimeout = [1]', "[1] is not a duration"),
