@@ -18,6 +18,7 @@ from pathlib import Path
 
 REACH_SECONDS = 2.0
 PIP_SECONDS = 300.0
+PIP_BRIEF = ("--retries", "1", "--disable-pip-version-check", "--target")
 
 
 def probe(folder: str, *addresses: str) -> dict[str, object]:
@@ -48,7 +49,7 @@ def install(archive_path: str, sha256: str, target_path: str, *requires: str) ->
             packed.extractall(draft)
         archive.unlink()
         if requires:
-            _run("-m", "pip", "install", "-q", "--no-input", "--target", str(draft), *requires)
+            _run("-m", "pip", "install", "-q", "--no-input", *PIP_BRIEF, str(draft), *requires)
         _run("-I", str(draft), "try", str(draft))
         with contextlib.suppress(OSError):  # there already: another start was quicker
             draft.rename(target)

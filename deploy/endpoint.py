@@ -99,6 +99,10 @@ class Endpoint:
         await self._until(lambda: machine in self._hellos, within_seconds, f"{machine} joins")
         return self._hellos[machine]
 
+    def forget(self, machine: MachineId) -> None:
+        """Its connection is broken now: `joined` means the next Hello."""
+        del self._hellos[machine]
+
     async def left(self, machine: MachineId, within_seconds: float) -> str:
         await self._until(lambda: machine in self._goodbyes, within_seconds, f"{machine} leaves")
         return self._goodbyes[machine]

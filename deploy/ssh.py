@@ -76,7 +76,7 @@ class Ssh:
         self._placing = asyncio.Lock()
         self._at_once = asyncio.Semaphore(HOSTS_AT_ONCE)
         self._reaches: dict[str, bool] = {}  # the master, without a tunnel
-        self._failed: dict[str, float] = {}  # when a host last did
+        self._failed: dict[str, float] = {}  # when a host last did; not after a success
         self._silent: dict[str, float] = {}  # since when a host does not answer
         self._last: dict[MachineId, Sighting] = {}
 
@@ -109,7 +109,6 @@ class Ssh:
             answers = await self._everywhere(placed, partial(self._start, placed))
             for name, answer in answers.items():
                 if isinstance(answer, BackendError):  # nothing was asked of this host yet
-                    self._failed[name] = time.monotonic()
                     self._places.free(ticket.machine for ticket in placed[name])
                     errors[name] = answer
                 else:
@@ -289,9 +288,12 @@ class Ssh:
         async def attempt(name: str) -> T | BackendError:
             async with self._at_once:
                 try:
-                    return await do(self._host(name))
+                    answer = await do(self._host(name))
                 except BackendError as error:
+                    self._failed[name] = time.monotonic()
                     return error
+                self._failed.pop(name, None)
+                return answer
 
         wanted = list(names)
         answers = await asyncio.gather(*(attempt(name) for name in wanted))

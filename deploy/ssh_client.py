@@ -108,7 +108,7 @@ class Client:
         return (*ALWAYS, "-o", "ControlMaster=no", "-o", "ControlPath=none", *self._options)
 
     async def close(self) -> None:
-        for socket in list(self._sockets.iterdir()):
+        for socket in list(self._sockets.glob("*")):
             leave = ("-o", f"ControlPath={socket}", "-O", "exit", "any")
             await processes.run("ssh", *self._options, *leave, limit_seconds=CONNECT_SECONDS)
         await asyncio.to_thread(shutil.rmtree, self._sockets, ignore_errors=True)

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.resources
 import json
+import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -85,7 +86,8 @@ class Host:
         name = f"{packed.name}-{found['version']}" if plain else packed.name
         target = f"{folder}/{name}"
         if name not in found["workers"]:
-            await self._install(packed, f"{folder}/{name}.zip", target)
+            draft = f"{target}.{secrets.token_hex(4)}.zip"  # hosts may share their home folder
+            await self._install(packed, draft, target)
         self._worker = (found["python"], "-I", target)
         self._roster = f"{folder}/{self._roster}"
 

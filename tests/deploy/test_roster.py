@@ -1,0 +1,110 @@
+"""A host's roster tells the living from the dead, and never takes one process for another."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bats.common.messages import MachineId
+from bats.common.ticket import LEASE_ENDED
+from bats.deploy.protocol import Gone, State
+from bats.deploy.roster import Process, Roster, find
+
+M1 = MachineId(1)
+
+
+def me() -> Process:
+    found = find(os.getpid())
+    assert found
+    return found
+
+
+@pytest.fixture
+def roster(tmp_path: Path) -> Roster:
+    (tmp_path / "1").mkdir()
+    return Roster(tmp_path)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Process]:
+    with subprocess.Popen(["sleep", "600"]) as running:
+        found = find(running.pid)
+        assert found
+        yield found
+        running.kill()
+
+
+def test_a_running_worker_is_up_and_charged_since_it_started(
+    roster: Roster, sleeper: Process
+) -> None:
+    roster.enter(M1, sleeper, me())
+    seen = roster.look(M1)
+    assert seen.state is State.UP
+    assert seen.charged_seconds is not None
+    assert 0 <= seen.charged_seconds < 60
+    assert roster.living() == [M1]
+
+
+def test_another_process_with_its_id_is_not_the_worker(roster: Roster, sleeper: Process) -> None:
+    earlier = replace(sleeper, start_ticks=sleeper.start_ticks - 100)
+    roster.enter(M1, earlier, replace(me(), start_ticks=0))
+    assert roster.look(M1).state is State.GONE
+    roster.stop([M1], grace_seconds=0.0)
+    assert sleeper.lives()
+
+
+def test_after_a_reboot_nothing_of_before_lives(roster: Roster, sleeper: Process) -> None:
+    roster.enter(M1, replace(sleeper, boot="another"), replace(me(), boot="another"))
+    assert roster.living() == []
+    assert roster.look(M1).gone is Gone.FAILED
+
+
+@pytest.mark.parametrize(
+    ("code", "gone", "detail"),
+    [
+        (0, Gone.STOPPED, ""),
+        (LEASE_ENDED, Gone.EXPIRED, "lease"),
+        (-9, Gone.FAILED, "ended by SIGKILL\nlast words"),
+        (137, Gone.FAILED, "ended by SIGKILL\nlast words"),
+        (4, Gone.FAILED, "exit code 4\nlast words"),
+        (None, Gone.FAILED, "nobody saw how\nlast words"),
+    ],
+)
+def test_how_it_ended_says_why_it_is_gone(
+    roster: Roster, code: int | None, gone: Gone, detail: str
+) -> None:
+    (roster.of(M1) / "log").write_text("last words\n")
+    roster.enter(M1, replace(me(), start_ticks=0), me())
+    roster.ended(M1, code, 12.5)
+    seen = roster.look(M1)
+    assert (seen.state, seen.gone, seen.charged_seconds) == (State.GONE, gone, 12.5)
+    assert detail in seen.detail
+
+
+def test_when_nobody_saw_the_end_the_bill_stands_still_from_the_first_look(
+    roster: Roster,
+) -> None:
+    dead = replace(me(), start_ticks=me().start_ticks - 1)
+    roster.enter(M1, dead, replace(me(), start_ticks=0))
+    first = roster.look(M1)
+    noted = json.loads((roster.of(M1) / "ended.json").read_text())
+    assert first.charged_seconds == noted["charged_seconds"]
+    assert roster.look(M1) == first
+
+
+def test_one_that_does_not_heed_sigterm_is_killed(roster: Roster) -> None:
+    with subprocess.Popen(
+        ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"], stdout=subprocess.PIPE
+    ) as stubborn:
+        assert stubborn.stdout
+        stubborn.stdout.readline()
+        found = find(stubborn.pid)
+        assert found
+        roster.enter(M1, found, me())
+        roster.stop([M1], grace_seconds=0.2)
+        assert stubborn.wait() == -9
+    assert roster.look(M1).gone is Gone.STOPPED
