@@ -1,5 +1,6 @@
 """One master per state folder."""
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -25,8 +26,10 @@ class FolderLock:
                 f"Another master ({holder or 'unknown process'}) is using {folder}. "
                 "Stop it first, or give this one another state folder."
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        holder = f"pid {os.getpid()} on {socket.gethostname()}\n"
+        with contextlib.suppress(OSError):  # on a full disk it is locked all the same
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, holder.encode(), 0)
 
     def release(self) -> None:
         if self._descriptor >= 0:

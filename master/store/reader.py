@@ -1,15 +1,15 @@
 """What the store answers: bags, results, attempts, machines, decisions; it cannot write."""
 
-import json
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from bats.common.errors import UsageError
+from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, Outcome, TaskId
 from bats.master.store import journal, schema
+from bats.master.store.record import COLUMNS, bag_checksum, task_row
 from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
 
 SORTABLE: Final = (
@@ -18,10 +18,7 @@ SORTABLE: Final = (
 )  # fmt: skip
 
 _PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
-_ATTEMPT: Final = (
-    "id, machine, cluster, started, attempt, outcome, exit_code, wall_seconds, user_seconds, "
-    "system_seconds, peak_kib, output_bytes, excerpt, slot, outputs"
-)
+_ATTEMPT: Final = ", ".join(COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +78,18 @@ class Reader:
         return [BagRow(*row) for row in self._all(f"SELECT {columns} FROM bags ORDER BY id")]
 
     def bag(self, bag: BagId) -> BagRow:
-        found = self._all(f"SELECT {', '.join(BagRow._fields)} FROM bags WHERE id = ?", bag)
+        columns = ", ".join(BagRow._fields)
+        found = self._all(f"SELECT crc, {columns} FROM bags WHERE id = ?", bag)
         if not found:
             there = ", ".join(str(row.id) for row in self.bags()) or "none"
             raise UsageError(f"There is no bag {bag} in the store; there are: {there}.")
-        return BagRow(*found[0])
+        crc, *fields = found[0]
+        row = BagRow(*fields)
+        if bag_checksum(row.spec, row.settings) != crc:
+            raise StoreDamagedError(
+                f"The store is damaged: the description of bag {bag} is not whole."
+            )
+        return row
 
     def events(self, bag: BagId) -> Iterator[tuple[int, float, bytes]]:
         """The bag's journal from its beginning: number, time, event."""
@@ -127,7 +131,7 @@ class Reader:
             query.limit,
             query.offset,
         )
-        return Page([_task_row(row) for row in rows], total)
+        return Page([task_row(row) for row in rows], total)
 
     def every_task(self, bag: BagId) -> Iterator[TaskRow]:
         """All results in the order of the tasks, read in pieces."""
@@ -136,7 +140,7 @@ class Reader:
             f"SELECT {_ATTEMPT} FROM results WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_PIECE}"
         )
         while piece := self._all(query, low, high):
-            yield from map(_task_row, piece)
+            yield from map(task_row, piece)
             low = piece[-1][0] + 1
 
     def story(self, bag: BagId, task: TaskId) -> list[TaskRow]:
@@ -148,12 +152,12 @@ class Reader:
             at,
             at,
         )
-        return [_task_row(row) for row in rows]
+        return [task_row(row) for row in rows]
 
     def every_attempt(self, bag: BagId) -> Iterator[TaskRow]:
         """The attempts that did not become their task's result."""
         query = f"SELECT {_ATTEMPT} FROM attempts WHERE id BETWEEN ? AND ? ORDER BY id, attempt"
-        return map(_task_row, self._db.execute(query, schema.keys_of(bag)))
+        return map(task_row, self._db.execute(query, schema.keys_of(bag)))
 
     def clusters(self, bag: BagId) -> list[ClusterRow]:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
@@ -198,10 +202,3 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
         clauses.append(f"({contained} OR id = ?)")
         values += [query.text, query.text, schema.key(bag, number) if is_it else -1]
     return " AND ".join(clauses), values
-
-
-def _task_row(row: tuple[Any, ...]) -> TaskRow:
-    bag = BagId(row[0] >> schema.SHIFT)
-    task = TaskId(row[0] - schema.key(bag, 0))
-    outputs = tuple(map(tuple, json.loads(row[-1]))) if row[-1] else ()
-    return TaskRow._make((bag, task, *row[1:5], Outcome(row[5]), *row[6:-1], outputs))

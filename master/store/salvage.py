@@ -4,15 +4,17 @@ import contextlib
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.master.store import blobs, journal, schema
-from bats.master.store.soundness import Findings, inspect, rows_from_both_ends
+from bats.master.store import blobs, journal, record, remnants, schema
+from bats.master.store.soundness import Findings, inspect
 
 _TABLES: Final = ("bags", "results", "attempts", "machines", "decisions")
+_CHECKED: Final = ("results", "attempts")
 
 
 def salvage(damaged: Path, fresh: Path) -> Findings:
@@ -23,19 +25,13 @@ def salvage(damaged: Path, fresh: Path) -> Findings:
     """
     if (fresh / schema.FILE).exists():
         raise UsageError(f"There is a store in {fresh} already; name a folder without one.")
-    old = schema.open_reading(damaged)
-    try:
+    with remnants.opened(damaged) as old:
         fresh.mkdir(mode=0o700, parents=True, exist_ok=True)
         schema.create(fresh, "salvaged")
-        new = schema.open_writing(fresh)
-        try:
+        with closing(schema.open_writing(fresh)) as new:
             new.execute("BEGIN IMMEDIATE")
             _copy(old, new)
             new.execute("COMMIT")
-        finally:
-            new.close()
-    finally:
-        old.close()
     if (damaged / blobs.FOLDER).is_dir():
         shutil.copytree(damaged / blobs.FOLDER, fresh / blobs.FOLDER, dirs_exist_ok=True)
     return inspect(fresh)
@@ -46,8 +42,9 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     meta = old.execute("SELECT value FROM meta WHERE key = 'master'").fetchone()
     new.execute("UPDATE meta SET value = ? WHERE key = 'master'", meta)
     for table in _TABLES:
-        for _, *row in rows_from_both_ends(old, "rowid, *", table):
-            _insert(new, table, row)
+        for _, *row in remnants.rows_from_both_ends(old, "rowid, *", table):
+            if table not in _CHECKED or record.intact(tuple(row)):
+                _insert(new, table, row)
     for (bag,) in new.execute("SELECT id FROM bags").fetchall():
         events = chain.from_iterable(_intact(old, bag))
         first = 0

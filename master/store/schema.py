@@ -6,21 +6,22 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from bats.common.errors import StoreDamagedError, UsageError
+from bats.common.errors import BatsError, StoreDamagedError, UsageError
 
 SCHEMA: Final = 1
 """Raised with every change of the tables that an older program would misunderstand."""
 
 APPLICATION: Final = 0x42615453  # "BaTS", in the header of every store
 FILE: Final = "store.db"
+_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_READ}
 
 SHIFT: Final = 40
 """A row of a bag has the key `bag << SHIFT | number`: SQLite is fastest with one integer."""
 
+# Without types SQLite keeps each value just as it was given.
 _ATTEMPT: Final = """
-    machine INTEGER, cluster TEXT, started REAL, attempt INTEGER, outcome INTEGER,
-    exit_code INTEGER, wall_seconds REAL, user_seconds REAL, system_seconds REAL,
-    peak_kib INTEGER, output_bytes INTEGER, excerpt TEXT, slot INTEGER, outputs TEXT
+    machine, cluster, started, attempt, outcome, exit_code, wall_seconds, user_seconds,
+    system_seconds, peak_kib, output_bytes, excerpt, slot, outputs, crc
 """
 
 _TABLES: Final = f"""
@@ -29,7 +30,7 @@ PRAGMA user_version = {SCHEMA};
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE bags (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, spec BLOB, settings BLOB, tasks INTEGER,
-    created REAL, state TEXT, ended REAL, summary TEXT, duplicates INTEGER
+    created REAL, state TEXT, ended REAL, summary TEXT, duplicates INTEGER, crc INTEGER
 );
 -- id is bag << {SHIFT} | first event; data is described in journal.py
 CREATE TABLE journal (id INTEGER PRIMARY KEY, events INTEGER, crc INTEGER, data BLOB);
@@ -117,7 +118,7 @@ def refuse_foreign(db: sqlite3.Connection, folder: Path) -> None:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         meta = dict(db.execute("SELECT key, value FROM meta")) if application == APPLICATION else {}
     except sqlite3.DatabaseError as error:
-        raise StoreDamagedError(f"{folder / FILE} cannot be read as a store: {error}.") from error
+        raise unreadable(error, folder) from error
     if application != APPLICATION:
         raise StoreDamagedError(
             f"{folder / FILE} is not a store of BaTS: its header is empty or another program's."
@@ -128,6 +129,14 @@ def refuse_foreign(db: sqlite3.Connection, folder: Path) -> None:
             f"store version {version}; this program knows up to {SCHEMA}). "
             "Upgrade this program, or choose another state folder."
         )
+
+
+def unreadable(error: sqlite3.Error, folder: Path) -> BatsError:
+    """The disk is full, a right is missing, ...: the store may be whole all the same."""
+    code = getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_CORRUPT
+    if code in _DAMAGE or code & 0xFF in _DAMAGE:
+        return StoreDamagedError(f"{folder / FILE} cannot be read as a store: {error}.")
+    return BatsError(f"{folder / FILE} cannot be opened: {error}.")
 
 
 def sync(path: Path) -> None:

@@ -2,16 +2,21 @@
 
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from bats.common.errors import BatsError, StoreDamagedError
-from bats.master.store import journal, mark, schema
+from bats.common.errors import StoreDamagedError
+from bats.master.store import journal, mark, record, remnants, schema
 
 CHECK_SECONDS: Final = 2.0
 """How long a starting master looks at the structure of the file: some 300 MB."""
+
+_BAG: Final = "id, name, tasks, spec, settings, crc"
+_RESULT: Final = ", ".join(record.COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class BagFindings:
     tasks: int
     results: int
     events: int  # of its journal, from the first without a gap
-    damage: str  # why the journal ends there; empty if it is whole
+    damage: str  # what cannot be read; empty if it is whole
 
     def __str__(self) -> str:
         end = f"; {self.damage}" if self.damage else ""
@@ -62,17 +67,24 @@ class Findings:
 
 def open_checked(folder: Path, release: str) -> sqlite3.Connection:
     """The writing connection to a store that is whole as far as can be seen in a short time."""
+    try:
+        return _open_checked(folder, release)
+    except sqlite3.DatabaseError as error:
+        raise schema.unreadable(error, folder) from error
+
+
+def _open_checked(folder: Path, release: str) -> sqlite3.Connection:
     if not (folder / schema.FILE).exists():
         if remains := _remains(folder):
             raise StoreDamagedError(str(Findings(folder, (remains,), ())))
         schema.create(folder, release)
     # Looked at without the right to write: opening a damaged file for writing changes it.
-    db = schema.open_reading(folder)
     try:
-        problems = list(_problems(db, folder, CHECK_SECONDS))
-    finally:
-        db.close()
-    if problems:
+        with closing(schema.open_reading(folder)) as db:
+            sound = not list(_problems(db, folder, CHECK_SECONDS))
+    except StoreDamagedError:
+        sound = False
+    if not sound:
         raise StoreDamagedError(str(inspect(folder)))
     db = schema.open_writing(folder)
     db.execute("UPDATE meta SET value = ? WHERE key = 'release' AND value <> ?", (release, release))
@@ -85,35 +97,13 @@ def inspect(folder: Path) -> Findings:
         remains = _remains(folder) or f"there is no {schema.FILE}"
         return Findings(folder, (remains,), ())
     try:
-        db = schema.open_reading(folder)
-    except BatsError as error:
+        with remnants.opened(folder) as db:
+            problems = list(_problems(db, folder))
+            bags = tuple(_readable(db))
+    except StoreDamagedError as error:
         return Findings(folder, (str(error).removesuffix("."),), ())
-    try:
-        problems = list(_problems(db, folder))
-        bags = tuple(_readable(db))
-        problems += [found.damage for found in bags if found.damage]
-        return Findings(folder, tuple(problems), bags)
-    finally:
-        db.close()
-
-
-def rows_from_both_ends(
-    db: sqlite3.Connection, columns: str, table: str, low: int = 0, high: int = (1 << 63) - 1
-) -> Iterator[tuple[Any, ...]]:
-    """All rows of a table that can be reached; the first column is to be the row's key.
-
-    Where a page is damaged in the middle, those behind it are reached from the end.
-    """
-    query = f"SELECT {columns} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
-    try:
-        for row in db.execute(query, (low, high)):
-            low = row[0] + 1
-            yield row
-    except sqlite3.DatabaseError:
-        try:
-            yield from db.execute(f"{query} DESC", (low, high))
-        except sqlite3.DatabaseError:
-            return
+    problems += [found.damage for found in bags if found.damage]
+    return Findings(folder, tuple(problems), bags)
 
 
 def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None) -> Iterator[str]:
@@ -127,26 +117,38 @@ def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None
             yield " ".join(" ".join(found).split())
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
-            yield f"{schema.FILE} cannot be read ({error})"
+            yield _damage(error, folder)
     finally:
         timer.cancel()
     try:
         if lost := mark.lost(db, folder):
             yield lost
     except sqlite3.DatabaseError as error:
-        yield f"the journal cannot be read ({error})"
+        yield _damage(error, folder)
+
+
+def _damage(error: sqlite3.DatabaseError, folder: Path) -> str:
+    """Raises BatsError if this does not tell of damage."""
+    meant = schema.unreadable(error, folder)
+    if not isinstance(meant, StoreDamagedError):
+        raise meant from error
+    return str(meant).removesuffix(".")
 
 
 def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
-    for bag, name, tasks in rows_from_both_ends(db, "id, name, tasks", "bags"):
-        results = sum(1 for _ in rows_from_both_ends(db, "id", "results", *schema.keys_of(bag)))
-        events, damage = 0, ""
+    for bag, name, tasks, spec, settings, crc in remnants.rows_from_both_ends(db, _BAG, "bags"):
+        rows = remnants.rows_from_both_ends(db, _RESULT, "results", *schema.keys_of(bag))
+        counted = Counter(map(record.intact, rows))
+        damage = [] if record.bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
+        if counted[False]:
+            damage.append(f"{counted[False]} more results are damaged")
+        events = 0
         try:
             for number, _, _ in journal.read(db, bag):
                 events = number + 1
         except StoreDamagedError as error:
-            damage = str(error).removesuffix(".")
-        yield BagFindings(bag, name, tasks, results, events, damage)
+            damage.append(str(error).removesuffix("."))
+        yield BagFindings(bag, name, tasks, counted[True], events, "; ".join(damage))
 
 
 def _remains(folder: Path) -> str:

@@ -1,6 +1,5 @@
 """How each kind of row is written. One function per kind takes many rows, inside a transaction."""
 
-import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -8,13 +7,13 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, Outcome
 from bats.master.store.journal import Chunk
+from bats.master.store.record import COLUMNS, bag_checksum, flat, tame
 from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
 from bats.master.store.schema import key
 
 Step = Callable[[sqlite3.Connection, list[Any]], None]
 
 _SIZES: Final = (64, 8, 1)
-_GREATEST: Final = (1 << 63) - 1
 
 
 class Insert:
@@ -38,18 +37,17 @@ class Insert:
                 values = tuple(chain.from_iterable(rows[start : start + size]))
                 try:
                     changed += db.execute(sql, values).rowcount
-                except (OverflowError, UnicodeEncodeError):  # a worker may say anything
-                    changed += db.execute(sql, tuple(map(_tame, values))).rowcount
+                except (OverflowError, UnicodeEncodeError):  # who knows what a provider says
+                    changed += db.execute(sql, tuple(map(tame, values))).rowcount
                 start += size
         return changed
 
 
-_ATTEMPT_COLUMNS: Final = 15
 _journal = Insert("OR REPLACE INTO journal", len(Chunk._fields))
-_results = Insert("INTO results", _ATTEMPT_COLUMNS, "ON CONFLICT (id) DO NOTHING")
-_attempts = Insert("INTO attempts", _ATTEMPT_COLUMNS, "ON CONFLICT (id, attempt) DO NOTHING")
+_results = Insert("INTO results", len(COLUMNS), "ON CONFLICT (id) DO NOTHING")
+_attempts = Insert("INTO attempts", len(COLUMNS), "ON CONFLICT (id, attempt) DO NOTHING")
 _held = Insert("OR IGNORE INTO blobs", 2)
-_bags = Insert("INTO bags", len(BagRow._fields))
+_bags = Insert("INTO bags", len(BagRow._fields) + 1)
 _decisions = Insert("INTO decisions (bag, time, words)", len(DecisionRow._fields))
 _machines = Insert(
     "INTO machines",
@@ -69,7 +67,7 @@ def write_results(db: sqlite3.Connection, rows: list[Finished]) -> None:
     for row in rows:
         by_bag.setdefault(row.result.bag, []).append(row)
     for bag, group in by_bag.items():
-        copies = len(group) - _results(db, [_flat(row) for row in group])
+        copies = len(group) - _results(db, [flat(row) for row in group])
         if copies:
             db.execute("UPDATE bags SET duplicates = duplicates + ? WHERE id = ?", (copies, bag))
             write_attempts(db, [row for row in group if _failed_beside_the_result(db, row)])
@@ -77,7 +75,7 @@ def write_results(db: sqlite3.Connection, rows: list[Finished]) -> None:
 
 
 def write_attempts(db: sqlite3.Connection, rows: list[Finished]) -> None:
-    _attempts(db, [_flat(row) for row in rows])
+    _attempts(db, [flat(row) for row in rows])
 
 
 def reopen_tasks(db: sqlite3.Connection, keys: list[tuple[int]]) -> None:
@@ -86,7 +84,7 @@ def reopen_tasks(db: sqlite3.Connection, keys: list[tuple[int]]) -> None:
 
 
 def write_bags(db: sqlite3.Connection, rows: list[BagRow]) -> None:
-    _bags(db, rows)
+    _bags(db, [(*row, bag_checksum(row.spec, row.settings)) for row in rows])
 
 
 def write_bag_states(
@@ -107,18 +105,6 @@ def hold_blobs(db: sqlite3.Connection, rows: list[tuple[BagId, str]]) -> None:
     _held(db, rows)
 
 
-def _flat(row: Finished) -> tuple[Any, ...]:
-    result, machine, cluster, started = row
-    return (
-        key(result.bag, result.task),
-        machine,
-        cluster,
-        started,
-        *result[2:12],
-        json.dumps(result.outputs) if result.outputs else "",
-    )
-
-
 def _failed_beside_the_result(db: sqlite3.Connection, row: Finished) -> bool:
     result = row.result
     recorded = db.execute(
@@ -136,12 +122,3 @@ def _hold_outputs(db: sqlite3.Connection, rows: list[Finished]) -> None:
     ]
     if held:
         hold_blobs(db, held)
-
-
-def _tame(value: Any) -> Any:
-    """What SQLite cannot take as it is: too large a number, half a character."""
-    if isinstance(value, int):
-        return max(-_GREATEST, min(value, _GREATEST))
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    return value
