@@ -86,16 +86,17 @@ def _given(options: Sequence[str], option: str) -> dict[str, Column | LinesOf]:
     given: dict[str, Column | LinesOf] = {}
     for text in options:
         name, equals, values = text.partition("=")
+        place = f"{option} {text if text.isprintable() else quoted(text)}"
         if not equals or not values.strip():
             raise UsageError(
-                f"{option} {text}: write {option} NAME=VALUES, for example {option} seed=1,2,3 "
+                f"{place}: write {option} NAME=VALUES, for example {option} seed=1,2,3 "
                 f"or {option} alpha=0.1:1:0.1."
             )
         try:
             values_by_name = {parameter_name(name.strip()): values_given(values.strip())}
         except ValueError as error:
-            raise UsageError(sentence(f"{option} {text}", str(error))) from None
+            raise UsageError(sentence(place, str(error))) from None
         if given.keys() & values_by_name.keys():
-            raise UsageError(f"{option} {text}: {name} is given twice; put its values in one list.")
+            raise UsageError(f"{place}: {name} is given twice; put its values in one list.")
         given |= values_by_name
     return given

@@ -28,10 +28,13 @@ class Listed:
     __slots__ = ("_ends", "_text")
 
     def __init__(self, values: Iterable[str]) -> None:
-        pieces = [_encoded(value) for value in values]
-        self._text = b"".join(pieces)
+        texts = list(values)
+        self._text = _encoded("".join(texts))
+        lengths = map(
+            len, texts if len(self._text) == sum(map(len, texts)) else map(_encoded, texts)
+        )
         wide = len(self._text) >= 1 << 32
-        self._ends = array("Q" if wide else "I", accumulate(map(len, pieces)))
+        self._ends = array("Q" if wide else "I", accumulate(lengths))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -221,9 +224,9 @@ def _encoded(value: str) -> bytes:
     try:
         encoded = value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{quoted(value)} is not UTF-8 text") from None
+        raise ValueError("a value is not UTF-8 text") from None
     if b"\0" in encoded:
-        raise ValueError(f"{quoted(value)} holds a NUL, which no command line can carry")
+        raise ValueError("a value holds a NUL, which no command line can carry")
     return encoded
 
 

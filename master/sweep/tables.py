@@ -3,13 +3,17 @@
 import csv
 from collections.abc import Iterable
 from io import StringIO
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final
 
 from bats.common.errors import UsageError, quoted
 from bats.master.sweep.columns import MOST_ROWS, Listed
 from bats.master.sweep.model import parameter_name
 from bats.master.sweep.space import Axis
 from bats.master.userfile import read_text
+
+_ROWS_AT_A_TIME: Final = 4096  # a million small lists at once would keep the collector busy
 
 
 def lines_of(path: Path) -> Listed:
@@ -36,35 +40,49 @@ def line_axis(lines: Iterable[str], source: str) -> Axis:
 
 
 def csv_axis(path: Path) -> Axis:
-    """A parameter for each column, named by the header; one row for each line."""
+    """A parameter for each column, named by the header; a task for each row below it."""
     text = read_text(path, "the CSV file")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = _reader(text, path)
     try:
-        header = [name.strip() for name in next(reader, [])]
-        names = _names(header, path)
+        names = _names([name.strip() for name in next(reader, [])], path)
         columns: list[list[str]] = [[] for _ in names]
-        for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(names):
-                raise UsageError(
-                    f"{path}, line {reader.line_num}: {len(row)} cells where the header has "
-                    f"{len(names)} ({', '.join(names)}); fill the row up."
-                )
-            for name, cell, column in zip(names, row, columns, strict=True):
-                value = cell.strip()
-                if not value:
-                    raise UsageError(
-                        f"{path}, line {reader.line_num}: the cell of {name} is empty; every "
-                        "cell needs a value, for example none."
-                    )
-                column.append(value)
+        while some := list(islice(reader, _ROWS_AT_A_TIME)):
+            rows = [row for row in some if row]
+            if {*map(len, rows)} - {len(names)}:
+                raise _odd_row(text, names, path)
+            for column, cells in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
+                column.extend(map(str.strip, cells))
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: this is not CSV: {error}.") from None
     if not columns[0]:
         raise UsageError(f"{path} has a header but no rows; add a line of values for each task.")
+    if not all(map(all, columns)):
+        raise _odd_row(text, names, path)
     return Axis(names, tuple(_listed(column, str(path)) for column in columns))
+
+
+def _reader(text: str, path: Path) -> Any:
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    return csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _odd_row(text: str, names: tuple[str, ...], path: Path) -> UsageError:
+    """What is wrong with the first row that has not a value for each name."""
+    reader = _reader(text, path)
+    for row in reader:
+        where = f"{path}, line {reader.line_num}"
+        if row and len(row) != len(names):
+            return UsageError(
+                f"{where}: {len(row)} cells where the header has {len(names)} "
+                f"({', '.join(names)}); each row needs as many."
+            )
+        for name, cell in zip(names, row, strict=False):
+            if not cell.strip():
+                return UsageError(
+                    f"{where}: the cell of {name} is empty; every cell needs a value, "
+                    "for example none."
+                )
+    raise AssertionError("all rows are as they should be")
 
 
 def _names(header: list[str], path: Path) -> tuple[str, ...]:
