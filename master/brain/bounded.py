@@ -19,9 +19,15 @@ from numpy.typing import NDArray
 
 from bats.master.brain.problem import TIE
 
-MOST_STATES: Final = 1 << 18
-"""More undominated states than this are merged, their money rounded up: within budget, but no
-longer surely the optimum. Only thousands of coinciding speeds and prices get there."""
+MOST_STATES: Final = 1 << 16
+"""Of more undominated states than this, those that spend nearly alike are merged: the mix is
+within budget, but no longer surely the optimum. Only many coinciding values get there."""
+
+TRIED_STATES: Final = 128
+"""From so many of the most hopeful states whole mixes are made, to raise the best known early."""
+
+ENOUGH_STATES: Final = 1 << 14
+"""When so many remain though the speed is surely the best, the search for fewer machines ends."""
 
 NOISE: Final = 1e-15  # relative: what a sum of twenty floats may be off
 
@@ -44,11 +50,16 @@ class _Stage:
 
 
 def most_speed(
-    speeds: Sequence[float], prices: Sequence[int], limits: Sequence[int], money: int
+    speeds: Sequence[float],
+    prices: Sequence[int],
+    limits: Sequence[int],
+    money: int,
+    optimum: float = math.inf,
 ) -> Purchase:
     """Maximise Σ a_i·speed_i over Σ a_i·price_i ≤ money, 0 ≤ a_i ≤ limit_i; prices above 0.
 
-    Among equal speeds the fewest machines win.
+    Among equal speeds the fewest machines win, as far as that can be seen with reasonable work.
+    Who knows the `optimum` already, and asks for the mix only, is answered sooner.
     """
     most = [min(limit, money // price) for limit, price in zip(limits, prices, strict=True)]
     wanted = [i for i, limit in enumerate(most) if limit > 0 and speeds[i] > 0]
@@ -63,6 +74,7 @@ def most_speed(
         [-(-prices[i] // unit) for i in wanted],
         [most[i] for i in wanted],
         money // unit,
+        optimum,
     )
     for i, count in zip(wanted, core.solve(), strict=True):
         counts[i] = count
@@ -71,7 +83,12 @@ def most_speed(
 
 class _Core:
     def __init__(
-        self, speeds: list[float], prices: list[int], limits: list[int], money: int
+        self,
+        speeds: list[float],
+        prices: list[int],
+        limits: list[int],
+        money: int,
+        optimum: float,
     ) -> None:
         relaxed = _relaxed(speeds, prices, limits, money)
         machines = min(sum(limits), money // min(prices))
@@ -84,6 +101,7 @@ class _Core:
         self.limits = [limits[i] for i in self.order]
         self.density = [v / c for v, c in zip(self.worth, self.prices, strict=True)]
         self.money = money
+        self.optimum = min(relaxed, optimum)
         self.noise = relaxed * NOISE
         self.exact = True
 
@@ -114,34 +132,78 @@ class _Core:
         value = np.array([math.fsum(map(float.__mul__, map(float, start), self.worth))])
         known = math.fsum(map(float.__mul__, map(float, best), self.worth))
         stages: list[_Stage] = []
-        found: tuple[int, int] | None = None  # stage and state of the best mix
         below, above = split - 1, split  # next to be bought less, next to be bought more
         while len(spent) and (below >= 0 or above < len(self.limits)):
             cluster, step = self._nearest(below, above, split)
             below, above = (below - 1, above) if step < 0 else (below, above + 1)
-            counts = np.arange(self.limits[cluster] + 1, dtype=np.int64)
-            spent = (spent[:, None] + counts * (step * self.prices[cluster])).ravel()
-            value = (value[:, None] + counts * (step * self.worth[cluster])).ravel()
-            kept = np.flatnonzero(self._hope(spent, value, below, above) > known + self.noise)
-            kept = kept[np.argsort(spent[kept], kind="stable")]
-            kept = kept[_undominated(value[kept])]
-            spent, value = spent[kept], value[kept]
-            stages.append(_Stage(cluster, kept // len(counts), step * counts[kept % len(counts)]))
-            if len(spent) > MOST_STATES:
-                spent, value = self._merge(spent, value, stages[-1])
-            affordable = int(np.searchsorted(spent, self.money, side="right"))
-            if affordable and value[affordable - 1] > known + self.noise:
-                known, found = float(value[affordable - 1]), (len(stages) - 1, affordable - 1)
-        if found is None:
-            return best
-        stage, state = found
-        for at in range(stage, -1, -1):
-            start[stages[at].cluster] += int(stages[at].counts[state])
-            state = int(stages[at].parents[state])
-        return start
+            parts = _parts(self.limits[cluster], len(spent))
+            for part, counts in enumerate(parts):
+                spent = (spent[:, None] + counts * (step * self.prices[cluster])).ravel()
+                value = (value[:, None] + counts * (step * self.worth[cluster])).ravel()
+                undecided = part < len(parts) - 1
+                hope = self._hope(
+                    spent,
+                    value,
+                    cluster if undecided and step < 0 else below,
+                    cluster if undecided and step > 0 else above,
+                )
+                kept = np.flatnonzero(hope > known + self.noise)
+                kept = kept[np.argsort(spent[kept], kind="stable")]
+                kept = kept[_undominated(value[kept])]
+                if len(kept) > MOST_STATES:
+                    self.exact = False
+                    kept = _thinned(kept, spent)
+                spent, value, hope = spent[kept], value[kept], hope[kept]
+                bought = step * counts[kept % len(counts)]
+                stages.append(_Stage(cluster, kept // len(counts), bought))
+            if not len(spent):
+                break
+            state, worth, rest = self._complete(spent, value, hope, below, above)
+            if worth > known + self.noise:
+                known, best = worth, _trace(start, stages, state)
+                for i, count in rest.items():
+                    best[i] += count
+            if len(spent) > ENOUGH_STATES and known >= self.optimum * (1 - TIE):
+                break
+        self.exact = self.exact or known >= self.optimum * (1 - TIE)
+        return best
+
+    def _complete(
+        self,
+        spent: NDArray[np.int64],
+        value: NDArray[np.float64],
+        hope: NDArray[np.float64],
+        below: int,
+        above: int,
+    ) -> tuple[int, float, dict[int, int]]:
+        """The best mix made of the most hopeful states by handing back or filling up greedily.
+
+        Its state, its worth, and what it adds to the state.
+        """
+        some = np.arange(len(spent))
+        if len(some) > TRIED_STATES:
+            some = np.argpartition(-hope, TRIED_STATES)[:TRIED_STATES]
+        left, worth = self.money - spent[some], value[some].copy()
+        changes: list[tuple[int, NDArray[np.int64]]] = []
+        for i in range(below, -1, -1):
+            if left.min() >= 0:
+                break
+            back = np.clip(-(left // self.prices[i]), 0, self.limits[i])
+            left += back * self.prices[i]
+            worth -= back * self.worth[i]
+            changes.append((i, -back))
+        for i in range(above, len(self.limits)):
+            more = np.clip(left // self.prices[i], 0, self.limits[i])
+            left -= more * self.prices[i]
+            worth += more * self.worth[i]
+            changes.append((i, more))
+        worth[left < 0] = -math.inf
+        winner = int(np.argmax(worth))
+        rest = {i: int(change[winner]) for i, change in changes}
+        return int(some[winner]), float(worth[winner]), rest
 
     def _nearest(self, below: int, above: int, split: int) -> tuple[int, int]:
-        """The undecided cluster whose speed per money is nearest, and whether more or less of it."""
+        """The undecided cluster whose speed per money is nearest; +1: more of it, -1: less."""
         if below < 0:
             return above, +1
         if above >= len(self.limits):
@@ -160,16 +222,17 @@ class _Core:
         with np.errstate(invalid="ignore"):  # inf * 0 is never chosen
             return value + np.where(left >= 0, left * gain, left * loss)
 
-    def _merge(
-        self, spent: NDArray[np.int64], value: NDArray[np.float64], stage: _Stage
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Round the money of all states up, until few enough differ."""
-        self.exact = False
-        unit = max(1, int(spent[-1] - spent[0]) // (MOST_STATES // 4))
-        rounded = -(-spent // unit) * unit
-        last = np.flatnonzero(np.append(rounded[1:] != rounded[:-1], True))
-        stage.parents, stage.counts = stage.parents[last], stage.counts[last]
-        return rounded[last], value[last]
+
+def _parts(limit: int, states: int) -> list[NDArray[np.int64]]:
+    """What of a cluster to decide at once: few states try every count, many go by halves."""
+    if states * (limit + 1) <= 1 << 12:
+        return [np.arange(limit + 1, dtype=np.int64)]
+    parts, size = [], 1
+    while limit > 0:
+        count = min(size, limit)
+        parts.append(np.array([0, count], dtype=np.int64))
+        limit, size = limit - count, 2 * size
+    return parts[::-1]
 
 
 def _undominated(value: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -178,6 +241,25 @@ def _undominated(value: NDArray[np.float64]) -> NDArray[np.bool_]:
     better = np.ones(len(value), dtype=np.bool_)
     better[1:] = value[1:] > best_before[:-1]
     return better
+
+
+def _thinned(kept: NDArray[np.intp], spent: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Of states that spend nearly alike the last, which is the fastest; few enough then differ."""
+    money = spent[kept]
+    unit = max(1, int(money[-1] - money[0]) // (MOST_STATES // 2))
+    bucket = money // unit
+    last = np.ones(len(kept), dtype=np.bool_)
+    last[:-1] = bucket[1:] != bucket[:-1]
+    return kept[last]
+
+
+def _trace(start: list[int], stages: list[_Stage], state: int) -> list[int]:
+    """What was bought on the way to a state of the last stage."""
+    counts = start.copy()
+    for stage in reversed(stages):
+        counts[stage.cluster] += int(stage.counts[state])
+        state = int(stage.parents[state])
+    return counts
 
 
 def _relaxed(speeds: list[float], prices: list[int], limits: list[int], money: int) -> float:

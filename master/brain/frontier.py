@@ -7,14 +7,14 @@ where buying it could, by the bound of the relaxation with split machines, still
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bats.common.money import NOTHING, Money
+from bats.common.money import Money
 from bats.master.brain.bounded import most_speed
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.problem import TIE
@@ -23,6 +23,7 @@ MOST_CELLS: Final = 1 << 21
 """A longer table is not built: prices are then rounded up to a coarser unit of money."""
 
 BLOCK: Final = 256  # cells whose distance to the relaxation is kept together
+CHUNK: Final = 128  # blocks worked on at a time: they fit into a processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Frontier:
         return self.free_speed + float(self.row[min(price // self.unit, len(self.row) - 1)])
 
     def mix_within(self, price: Money) -> Mix:
-        """The fastest mix for at most so much per ATU; of equals the cheapest, then the smallest."""
+        """The fastest mix for at most so much per ATU; of equals the cheapest, then smallest."""
         cell = min(price // self.unit, len(self.row) - 1)
         least = (self.free_speed + self.row[cell]) * (1 - TIE) - self.free_speed
         cell = int(np.searchsorted(self.row[: cell + 1], least))
@@ -51,6 +52,7 @@ class Frontier:
             [-(-self.clusters[i].offering.price // self.unit) for i in paid],
             [self.limits[i] for i in paid],
             cell,
+            optimum=float(self.row[cell]),
         ).counts
         mix = list(self.limits)
         for i, count in zip(paid, bought, strict=True):
@@ -68,13 +70,9 @@ class Frontier:
                 yield Money(cell * self.unit), speed
 
 
-def frontier(
-    clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None = None
-) -> Frontier:
+def frontier(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None = None) -> Frontier:
     """All mixes worth their price per ATU, up to `ceiling` if one is given."""
-    paid = [
-        i for i, cluster in enumerate(clusters) if not cluster.offering.free and limits[i] > 0
-    ]
+    paid = [i for i, cluster in enumerate(clusters) if not cluster.offering.free and limits[i] > 0]
     free_speed = math.fsum(
         limit * cluster.speed
         for limit, cluster in zip(limits, clusters, strict=True)
@@ -165,7 +163,8 @@ class _Table:
             return
         with np.errstate(divide="ignore"):
             worth = np.minimum(self.distance[doubtful] / loss[doubtful] + 1e-9, limit).astype(int)
-        breaks = np.flatnonzero(np.diff(doubtful) > 1) + 1
+        size = max(CHUNK, int(worth.max()) * price // BLOCK)
+        breaks = np.flatnonzero((np.diff(doubtful) > 1) | (np.diff(doubtful // size) > 0)) + 1
         for run, counts in zip(
             reversed(np.split(doubtful, breaks)), reversed(np.split(worth, breaks)), strict=True
         ):
@@ -178,7 +177,7 @@ class _Table:
     def _slide(
         self, first: int, begin: int, end: int, speed: float, price: int, most: int
     ) -> NDArray[np.float64]:
-        """The best of buying 0 to `most`, for cells begin..end, from what is known since `first`."""
+        """The best of buying 0 to `most`, for cells begin..end, from cells first..end."""
         cells = end - first
         bought = np.repeat(np.arange(-(-cells // price)) * speed, price)[:cells]
         best = self.row[first:end] - bought
@@ -192,6 +191,9 @@ class _Table:
 
     def _measure(self, first: int, last: int) -> None:
         """How far the row is below its lines, in these blocks."""
-        cells = self.row[first * BLOCK : last * BLOCK].reshape(-1, BLOCK)
-        lines = self.start[first:last, None] + self.slope[first:last, None] * np.arange(BLOCK)
-        self.distance[first:last] = (lines - cells).max(axis=1)
+        for begin in range(first, last, CHUNK):
+            end = min(begin + CHUNK, last)
+            lines = self.slope[begin:end, None] * np.arange(BLOCK)
+            lines += self.start[begin:end, None]
+            lines -= self.row[begin * BLOCK : end * BLOCK].reshape(-1, BLOCK)
+            self.distance[begin:end] = lines.max(axis=1)

@@ -28,7 +28,7 @@ def knapsack(problem: Problem) -> Plan | None:
     if problem.tasks <= 0:
         return nothing_to_do(problem.clusters)
     everything = all_machines(problem.clusters, problem.tasks)
-    if everything.makespan_seconds > problem.deadline_seconds or everything.speed <= 0:
+    if everything.speed <= 0 or not problem.in_time(everything.makespan_seconds):
         return None
     if everything.cost <= problem.budget:
         return everything
@@ -51,7 +51,7 @@ def knapsack(problem: Problem) -> Plan | None:
 
 def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: float) -> Plan | None:
     offering = problem.clusters[any_paid].offering
-    while makespan <= problem.deadline_seconds:
+    while problem.in_time(makespan):
         atus = billing.atus(offering, makespan)
         price = Money(problem.budget // atus)
         speed = table.speed_within(price)
@@ -61,21 +61,22 @@ def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: flo
         if billing.atus(offering, makespan) == atus:
             plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
             if plan.cost <= problem.budget:
-                return plan if plan.makespan_seconds <= problem.deadline_seconds else None
+                return plan if problem.in_time(plan.makespan_seconds) else None
             makespan = max(makespan, plan.makespan_seconds)
     return None
 
 
 def _one_by_one(problem: Problem, paid: list[int], everything: Plan) -> Plan | None:
     makespan = everything.makespan_seconds
-    while makespan <= problem.deadline_seconds:
+    while problem.in_time(makespan):
         bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
         plan = _fill(problem, paid, bills, everything, problem.budget)
         if plan.speed <= 0:
             return None
         makespan = max(makespan, plan.makespan_seconds)
         if plan.cost <= problem.budget:
-            return _cheapest_alike(problem, paid, bills, everything, plan)
+            plan = _cheapest_alike(problem, paid, bills, everything, plan)
+            return plan if problem.in_time(plan.makespan_seconds) else None
     return None
 
 

@@ -21,9 +21,8 @@ class Problem:
     budget: Money  # B
     deadline_seconds: float = math.inf
 
-    @property
-    def limits(self) -> Mix:
-        return limits(self.clusters, self.tasks)
+    def in_time(self, makespan_seconds: float) -> bool:
+        return makespan_seconds <= self.deadline_seconds * (1 + billing.ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,39 @@
+"""The mirror problem: the cheapest mix that finishes the bag by a deadline, or at all.
+
+Who can afford a plan can afford it with more money too. So the least budget for which `fastest`
+finds a plan within the deadline is found by halving, and that plan is the cheapest there is.
+"""
+
+import math
+from collections.abc import Callable
+
+from bats.common.money import NOTHING, Money
+from bats.master.brain.knapsack import knapsack
+from bats.master.brain.mix import Cluster
+from bats.master.brain.problem import Plan, Problem, all_machines
+
+
+def cheapest_within(
+    clusters: tuple[Cluster, ...],
+    tasks: float,
+    deadline_seconds: float = math.inf,
+    *,
+    fastest: Callable[[Problem], Plan | None] = knapsack,
+) -> Plan | None:
+    """The cheapest plan that meets the deadline (of equals the fastest), None if none does."""
+    best = all_machines(clusters, tasks)
+    problem = Problem(clusters, tasks, best.cost, deadline_seconds)
+    if math.isinf(best.makespan_seconds) or not problem.in_time(best.makespan_seconds):
+        return None
+    # Every cost is a multiple of this.
+    unit = math.gcd(*(cluster.offering.price for cluster in clusters)) or 1
+    too_little = -unit
+    budget = NOTHING
+    while too_little < best.cost - unit:
+        plan = fastest(Problem(clusters, tasks, budget, deadline_seconds))
+        if plan is None:
+            too_little = budget
+        else:
+            best = plan
+        budget = Money((too_little + best.cost) // (2 * unit) * unit)
+    return best

@@ -1,0 +1,102 @@
+"""The fastest mix by mixed-integer programming (HiGHS): a check on `knapsack`, open to more rules.
+
+The ATUs a mix is billed for are found as in `knapsack`, from the fast side; only how the fastest
+mix for given bills is found differs. Linear side constraints fit in here, such as a most number
+of machines over all clusters.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bats.common import billing
+from bats.common.errors import BrokenInvariantError
+from bats.common.money import Money
+from bats.master.brain.mix import Mix
+from bats.master.brain.problem import TIE, Plan, Problem, limits, nothing_to_do, plan_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCALE = 1e6  # HiGHS stops at gaps of 1e-6: numbers this size make that 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class SideConstraints:
+    """What a mix must heed besides budget and limits."""
+
+    most_machines: int | None = None
+
+
+def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
+    """Like `knapsack`, except that under side constraints free machines may stay unused too."""
+    if problem.tasks <= 0:
+        return nothing_to_do(problem.clusters)
+    most = limits(problem.clusters, problem.tasks)
+    fastest = _fill(problem, most, (0,) * len(most), Money(0), side)
+    if fastest.speed <= 0:
+        return None
+    makespan = fastest.makespan_seconds
+    while problem.in_time(makespan):
+        bills = tuple(
+            0 if cluster.offering.free else billing.charge(cluster.offering, makespan)
+            for cluster in problem.clusters
+        )
+        plan = _fill(problem, most, bills, problem.budget, side)
+        if plan.speed <= 0:
+            return None
+        makespan = max(makespan, plan.makespan_seconds)
+        if plan.cost <= problem.budget:
+            return plan if problem.in_time(makespan) else None
+    return None
+
+
+def _fill(
+    problem: Problem,
+    most: Mix,
+    bills: tuple[int, ...],
+    budget: Money,
+    side: SideConstraints | None,
+) -> Plan:
+    """The fastest mix at these bills; of equals the cheapest, then the one of fewest machines."""
+    speeds = np.array([cluster.speed for cluster in problem.clusters])
+    ones = np.ones(len(most))
+    costs = np.array([float(bill) for bill in bills])
+    rows: list[tuple[NDArray[np.float64], float, float]] = []  # coefficients, at least, at most
+    if costs.max(initial=0.0) > 0:
+        rows.append((costs / costs.max(), 0.0, float(budget) / costs.max()))
+    if side is not None and side.most_machines is not None:
+        rows.append((ones, 0.0, float(side.most_machines)))
+    wanted = speeds / max(float(speeds @ most), 1e-300) * SCALE
+    mix = _solve(-wanted, rows, most)
+    rows.append((wanted, float(wanted @ mix) * (1 - TIE), np.inf))
+    if costs.max(initial=0.0) > 0 and sum(mix) > 0:
+        dear = costs / max(float(costs @ mix), 1.0) * SCALE
+        mix = _solve(dear, rows, most)
+        rows.append((dear, 0.0, float(dear @ mix) * (1 + TIE)))
+    free = np.array([bill == 0 for bill in bills])
+    mix = _solve(np.where(free & (side is None), -1.0, 1.0), rows, most)
+    if sum(a * bill for a, bill in zip(mix, bills, strict=True)) > budget:
+        raise BrokenInvariantError(f"HiGHS returned the mix {mix} that costs more than {budget}")
+    return plan_of(problem.clusters, problem.tasks, mix)
+
+
+def _solve(
+    objective: "NDArray[np.float64]",
+    rows: "list[tuple[NDArray[np.float64], float, float]]",
+    most: Mix,
+) -> Mix:
+    """Minimise the objective over whole numbers of machines."""
+    from scipy import optimize  # takes a third of a second to import
+
+    answer = optimize.milp(
+        objective,
+        integrality=np.ones(len(most)),
+        bounds=optimize.Bounds(0, np.array(most, dtype=float)),
+        constraints=[optimize.LinearConstraint(row[None, :], low, high) for row, low, high in rows],
+        options={"mip_rel_gap": 0.0},
+    )
+    if answer.x is None:
+        raise BrokenInvariantError(f"HiGHS found no mix: {answer.message}")
+    return tuple(round(a) for a in answer.x)
