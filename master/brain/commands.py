@@ -1,4 +1,4 @@
-"""What the engine asks the driver to do. A command is never refused: what comes of it is an event."""
+"""What the engine asks of the driver. Never refused: what comes of a command is an event."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -76,7 +76,7 @@ class Decided:
     words: str
 
 
-class Outcome(Enum):
+class BagOutcome(Enum):
     COMPLETE = "complete"  # every task done
     WITH_FAILURES = "with failures"  # every task done or given up
     OUT_OF_BUDGET = "out of budget"
@@ -88,7 +88,7 @@ class Outcome(Enum):
 class EndBag:
     """No task of the bag will run any more; machines are being stopped."""
 
-    outcome: Outcome
+    outcome: BagOutcome
     words: str
 
 

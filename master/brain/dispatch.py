@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from bats.common.billing import charge_atus
 from bats.common.messages import Outcome, TaskId
 from bats.master.brain import tail
 from bats.master.brain.commands import KillTask, Record, RunTasks
 from bats.master.brain.events import Cause, Ending
 from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.outlook import outlook
 from bats.master.brain.state import Phase, Run
 from bats.master.brain.taskbook import Attempt, TaskState
 
@@ -56,6 +58,8 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
         moved = tail.migrate(run, machine)
         if moved is not None:
             return run.tasks.send(moved, machine.id)
+    if run.phase is Phase.EXECUTING and _better_left_to_others(run, machine):
+        return None
     drawn = run.tasks.draw()
     if drawn is not None:
         return run.tasks.send(drawn, machine.id)
@@ -64,6 +68,19 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
         if copy is not None:
             return run.tasks.send(copy, machine.id)
     return None
+
+
+def _better_left_to_others(run: Run, machine: Machine) -> bool:
+    """Whether a last task would hardly end here before the machine must go, and would elsewhere."""
+    if machine.offering.free or run.tasks.waiting > sum(len(group) for group in run.living):
+        return False
+    c = run.clusters[machine.cluster]
+    if not c.profile.count or machine.paid_until(run.now) - run.now >= c.profile.mean_done:
+        return False
+    term = charge_atus(machine.offering, run.term(machine.offering))
+    if not machine.leaving and run.ledger.covers(term):
+        return False
+    return outlook(run, run.planning_clusters()).N_e == 0
 
 
 def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
@@ -87,7 +104,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
             if attempt is not None and _failed(run, ending.task):
                 recorded.append(ending)
         elif attempt is not None:
-            _put_back_if_alone(run, ending.task)
+            put_back_if_alone(run, ending.task)
         if run.sample is not None and machine is not None:
             if ending.outcome is Outcome.KILLED:
                 _sample_again(run, machine.cluster, ending.task)
@@ -116,7 +133,7 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
             if attempt.task not in run.tasks.running:
                 _give_up_as_poison(run, machine, attempt)
         else:
-            _put_back_if_alone(run, attempt.task)
+            put_back_if_alone(run, attempt.task)
     machine.active.clear()
     machine.queued.clear()
 
@@ -135,11 +152,21 @@ def _failed(run: Run, task: TaskId) -> bool:
     failures = run.tasks.failures[task] = run.tasks.failures.get(task, 0) + 1
     if task in run.tasks.running:
         return False  # a copy may still succeed
-    if failures > run.settings.retries:
+    if failures > run.settings.retries and not _sampled_elsewhere(run, task):
         run.tasks.give_up(task)
         return True
     run.tasks.put_back(task)
     return False
+
+
+def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
+    """Whether the sample will run the task on another cluster, where it may succeed."""
+    sample = run.sample
+    return (
+        run.phase is Phase.SAMPLING
+        and sample is not None
+        and sum(task in still for still in sample.open) > 1
+    )
 
 
 def _give_up_as_poison(run: Run, machine: Machine, attempt: Attempt) -> None:
@@ -152,7 +179,7 @@ def _give_up_as_poison(run: Run, machine: Machine, attempt: Attempt) -> None:
     run.out.append(Record(machine.id, (ending,)))
 
 
-def _put_back_if_alone(run: Run, task: TaskId) -> None:
+def put_back_if_alone(run: Run, task: TaskId) -> None:
     if task not in run.tasks.running and run.tasks.states[task] == TaskState.RUNNING:
         run.tasks.put_back(task)
 

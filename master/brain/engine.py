@@ -11,7 +11,7 @@ from typing import Any, Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING
 from bats.master.brain import dispatch, fleet, planning, sampling
-from bats.master.brain.commands import Command, KillTask, Outcome, StopMachine, WakeAt
+from bats.master.brain.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.events import (
     Begin,
     Cancelled,
@@ -44,7 +44,8 @@ class Engine:
         """Take in what happened and say what to do. All events go through here."""
         run = self.run
         run.now = now = max(now, run.now)
-        run.out = out = []
+        out: list[Command] = []
+        run.out = out
         RULES[type(event)](run, event)
         _follow_up(run)
         if run.phase is not Phase.ENDED:
@@ -71,14 +72,15 @@ class Engine:
                 raise BrokenInvariantError(f"machine {machine.id} queues with a free slot")
         if on_machines != sum(len(copies) for copies in run.tasks.running.values()):
             raise BrokenInvariantError("an attempt runs on no machine")
-        held = set() if run.sample is None else {t for left in run.sample.left for t in left}
+        can_be_sent = run.tasks.pooled()
+        if run.sample is not None:
+            can_be_sent.update(task for left in run.sample.left for task in left)
         for task, state in enumerate(run.tasks.states):
-            lost = state == TaskState.WAITING and task not in run.tasks.pooled() and task not in held
-            if lost:
+            if state == TaskState.WAITING and task not in can_be_sent:
                 raise BrokenInvariantError(f"task {task} waits and can never be drawn")
 
 
-# --- one rule per event ----------------------------------------------------------------------------
+# --- one rule per event --------------------------------------------------------------------------
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -134,9 +136,7 @@ def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
         if (attempt.task, attempt.attempt) not in holding:
             machine.release(attempt.task, attempt.attempt, run.now)
             run.tasks.remove(attempt)
-            if run.tasks.states[attempt.task] == TaskState.RUNNING:
-                if attempt.task not in run.tasks.running:
-                    run.tasks.put_back(attempt.task)
+            dispatch.put_back_if_alone(run, attempt.task)
         else:
             holding.discard((attempt.task, attempt.attempt))
     for task, number in sorted(holding):
@@ -174,8 +174,9 @@ def _gone(run: Run, event: Gone) -> None:
     run.forget(machine)
     fleet.settle(run, machine, event.at)
     if not asked and run.phase in dispatch.BUSY_PHASES:
-        run.say(f"machine {machine.id} ({c.offering.name}) is gone: {event.detail or event.cause.value}")
-        if run.phase is Phase.SAMPLING and c.startable and not run.living[c.index]:
+        why = event.detail or event.cause.value
+        run.say(f"machine {machine.id} ({c.offering.name}) is gone: {why}")
+        if run.phase is Phase.SAMPLING and not run.living[c.index]:
             fleet.start(run, c.index, 1)
         elif run.phase is Phase.EXECUTING:
             planning.replan(run, "a machine was lost")
@@ -195,8 +196,7 @@ def _returned(run: Run, event: Returned) -> None:
             if attempt.task == task:
                 machine.release(task, attempt.attempt, run.now)
                 run.tasks.remove(attempt)
-                if run.tasks.states[task] == TaskState.RUNNING and task not in run.tasks.running:
-                    run.tasks.put_back(task)
+                dispatch.put_back_if_alone(run, task)
     run.hungry[machine.id] = None
 
 
@@ -207,7 +207,7 @@ def _chosen(run: Run, event: Chosen) -> None:
 def _cancelled(run: Run, event: Cancelled) -> None:
     if run.phase in dispatch.BUSY_PHASES:
         left = run.tasks.unfinished
-        run.end(Outcome.CANCELLED, f"{event.reason}; {left} tasks are not done")
+        run.end(BagOutcome.CANCELLED, f"{event.reason}; {left} tasks are not done")
 
 
 def _retried(run: Run, event: Retried) -> None:
@@ -247,7 +247,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
 }
 
 
-# --- after every event -------------------------------------------------------------------------------
+# --- after every event ---------------------------------------------------------------------------
 
 
 def _follow_up(run: Run) -> None:
@@ -272,9 +272,9 @@ def _settle_phase(run: Run) -> None:
     if not run.tasks.unfinished and run.phase in dispatch.BUSY_PHASES:
         failed = run.tasks.counts[TaskState.FAILED]
         if failed:
-            run.end(Outcome.WITH_FAILURES, f"{run.tasks.done} tasks done, {failed} failed")
+            run.end(BagOutcome.WITH_FAILURES, f"{run.tasks.done} tasks done, {failed} failed")
         else:
-            run.end(Outcome.COMPLETE, f"all {run.tasks.done} tasks done")
+            run.end(BagOutcome.COMPLETE, f"all {run.tasks.done} tasks done")
 
 
 def _look_at_due(run: Run) -> None:

@@ -100,7 +100,7 @@ class Machine:
         """When it must be told to stop, to be gone before the next ATU."""
         return self.paid_until(now) - self.offering.boundary_seconds
 
-    # --- tasks ----------------------------------------------------------------------------------
+    # --- tasks -----------------------------------------------------------------------------------
 
     def take(self, attempt: Attempt, now: float) -> None:
         if len(self.active) < self.slots:

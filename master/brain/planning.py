@@ -1,4 +1,4 @@
-"""Choosing a mix, watching it, and changing it when reality differs (science.md, sections 4, 5, 8)."""
+"""Choosing a mix, watching it, changing it when reality differs (science.md, 4, 5, 8)."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,8 @@ from bats.common.billing import charge_atus
 from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money
 from bats.master.brain import fleet, sampling
-from bats.master.brain.commands import Offer, Outcome
+from bats.master.brain.commands import BagOutcome, Offer
+from bats.master.brain.deadline import cheapest_within
 from bats.master.brain.events import Chosen
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.mix import Cluster
@@ -17,7 +18,7 @@ from bats.master.brain.planners import PLANNERS
 from bats.master.brain.problem import Plan as Solution
 from bats.master.brain.problem import Problem
 from bats.master.brain.schedules import Schedule, offers, pick
-from bats.master.brain.settings import ASK
+from bats.master.brain.settings import ASK, Sampling
 from bats.master.brain.state import ClusterState, Phase, Plan, Run
 
 UNCOUNTED: Final = Money(10**18)
@@ -30,12 +31,15 @@ START_FAILURES: Final = 3
 """So many machines in a row that do not start, and the offering is set aside."""
 
 
-# --- from the sample to a plan ---------------------------------------------------------------------
+# --- from the sample to a plan -------------------------------------------------------------------
 
 
 def sampled(run: Run) -> None:
     """The sample is complete: offer schedules, and pick one if the user has said how."""
     sampling.finish(run)
+    if not run.tasks.waiting:
+        run.phase = Phase.EXECUTING  # the sample was the whole bag: nothing is left to choose
+        return
     run.phase = Phase.CHOOSING
     if run.settings.budget is None:
         run.ledger.limit = run.ledger.committed
@@ -106,7 +110,7 @@ def _revive(run: Run) -> None:
     run.ended_at = None
 
 
-# --- the plan --------------------------------------------------------------------------------------
+# --- the plan ------------------------------------------------------------------------------------
 
 
 def money_left(run: Run) -> Money:
@@ -117,6 +121,9 @@ def money_left(run: Run) -> Money:
 
 def replan(run: Run, cause: str) -> None:
     """Solve for the money and the tasks left, and move towards the answer."""
+    _keep_free_machines(run)
+    if not any(c.startable and not c.offering.free for c in run.known()):
+        return
     clusters = run.planning_clusters()
     view = outlook(run, clusters)
     if view.N_e == 0 and run.plan is not None:
@@ -135,17 +142,14 @@ def _solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution |
     problem = Problem(clusters, view.N_e, money_left(run))
     planner = PLANNERS[run.settings.planner]
     if run.deadline_at is not None:
-        within = planner.cheapest(
-            replace(problem, deadline_seconds=max(1e-3, run.deadline_at - run.now))
-        )
+        left = max(1e-3, run.deadline_at - run.now)
+        within = planner.cheapest(replace(problem, deadline_seconds=left))
         if within is not None and within.cost <= problem.budget:
             return within
     return planner.fastest(problem)
 
 
-def _as_far_as_it_goes(
-    run: Run, clusters: tuple[Cluster, ...], view: Outlook
-) -> Solution | None:
+def _as_far_as_it_goes(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
     """No mix can finish. Go on with the machines that do most for the money, and say so."""
     money = money_left(run)
     if not run.short_of_money:
@@ -170,8 +174,7 @@ def _as_far_as_it_goes(
 
 
 def _what_finishing_costs(run: Run, clusters: tuple[Cluster, ...], N: int) -> str:
-    planner = PLANNERS[run.settings.planner]
-    cheapest = planner.cheapest(Problem(clusters, N, UNCOUNTED))
+    cheapest = cheapest_within(clusters, N)
     left = run.shown(money_left(run))
     if cheapest is None:
         return f"no machine can be had to finish the last {N} tasks"
@@ -216,9 +219,7 @@ def _let_go(run: Run, staying: list[Machine], surplus: int) -> None:
 
 def _take_back(run: Run, c: ClusterState, missing: int) -> None:
     """Machines that were to leave can stay: they have started already."""
-    leaving = [
-        m for m in run.living[c.index].values() if m.leaving and m.state is MachineState.UP
-    ]
+    leaving = [m for m in run.living[c.index].values() if m.leaving and m.state is MachineState.UP]
     leaving.sort(key=lambda m: (-m.paid_until(run.now), m.id))
     for machine in leaving[: max(0, missing)]:
         machine.leaving = False
@@ -229,14 +230,15 @@ def _mix_in_words(run: Run, mix: tuple[int, ...]) -> str:
     return " + ".join(parts) or "no machines"
 
 
-# --- watching --------------------------------------------------------------------------------------
+# --- watching ------------------------------------------------------------------------------------
 
 
 def monitor_seconds(run: Run) -> float:
     """The monitoring interval: a small fraction of an ATU."""
     if run.settings.monitor_seconds:
         return run.settings.monitor_seconds
-    shortest = min((c.offering.atu_seconds for c in run.clusters), default=3600.0)
+    priced = (c.offering.atu_seconds for c in run.clusters if not c.offering.free)
+    shortest = min(priced, default=3600.0)
     return max(60.0, shortest) / 12
 
 
@@ -244,9 +246,11 @@ def watch(run: Run) -> None:
     """Compare the plan with what is left; replan on a violation, or for a much faster mix."""
     if run.phase is not Phase.EXECUTING or not run.known() or not run.tasks.waiting:
         return
+    if run.settings.sampling is Sampling.NONE:
+        return  # cost-blind
+    _keep_free_machines(run)
     clusters = run.planning_clusters()
     if all(c.offering.free for c in clusters if c.limit):
-        _keep_free_machines(run)
         return
     view = outlook(run, clusters)
     _open_cushion(run, view)
@@ -279,7 +283,7 @@ def _open_cushion(run: Run, view: Outlook) -> None:
         run.cushion = NOTHING
 
 
-# --- at the end of an ATU ----------------------------------------------------------------------------
+# --- at the end of an ATU ------------------------------------------------------------------------
 
 
 def due(run: Run, machines: list[Machine]) -> None:
@@ -319,34 +323,49 @@ def _why_stop(run: Run, machine: Machine) -> str:
         return "no schedule has been chosen yet"
     if run.phase is not Phase.EXECUTING:
         return "the bag has ended"
-    if run.tasks.waiting or machine.active:
+    if run.tasks.waiting:
+        if machine.nr or run.settings.sampling is Sampling.NONE:
+            return ""
+        done_by_others = outlook(run, run.planning_clusters()).N_e == 0
+        return "paid time elsewhere does the rest" if done_by_others else ""
+    if machine.active:
         return ""
     return "idle at the end of its paid time"
 
 
 def stuck(run: Run) -> None:
     """Nothing runs and nothing comes: try once more to buy machines, else end in good order."""
-    if run.phase is Phase.EXECUTING and not run.alive() and run.tasks.unfinished:
-        _keep_free_machines(run)
-        if not run.alive():
-            replan(run, "no machines left")
+    if run.alive() or not run.tasks.unfinished:
+        return
+    if run.phase is Phase.SAMPLING:
+        if sampling.restart(run):
+            return
+        if any(run.sample.observed if run.sample else ()):
+            run.say("the sample ends early: no machine for it can be had or paid any more")
+            sampled(run)
+        else:
+            run.phase = Phase.EXECUTING
+    if run.phase is Phase.EXECUTING:
+        replan(run, "no machines left")
         if run.alive():
             return
         clusters = run.planning_clusters(standing=False)
         left = run.tasks.unfinished
         if any(c.limit for c in clusters):
             words = f"{left} tasks are not done; {_price_of(run, clusters, left)}"
-            run.end(Outcome.OUT_OF_BUDGET, words)
+            run.end(BagOutcome.OUT_OF_BUDGET, words)
         elif any(c.startable for c in run.clusters):
-            run.end(Outcome.NO_MACHINES, f"{left} tasks are not done; nothing is known of the rest")
+            words = f"{left} tasks are not done; the budget does not pay for a sample of them"
+            run.end(BagOutcome.OUT_OF_BUDGET, words)
         else:
             why = "; ".join(f"{c.offering.name}: {c.set_aside}" for c in run.clusters)
-            run.end(Outcome.NO_MACHINES, f"{left} tasks are not done; {why}")
+            run.end(BagOutcome.NO_MACHINES, f"{left} tasks are not done; {why}")
 
 
 def _price_of(run: Run, clusters: tuple[Cluster, ...], N: int) -> str:
-    cheapest = PLANNERS[run.settings.planner].cheapest(Problem(clusters, N, UNCOUNTED))
+    cheapest = cheapest_within(clusters, N)
     if cheapest is None:
         return "no mix can finish them"
     need = Money(run.ledger.committed + cheapest.cost)
-    return f"finishing them costs about {run.shown(cheapest.cost)}: choose a budget of {run.shown(need)}"
+    cost = run.shown(cheapest.cost)
+    return f"finishing them costs about {cost}: choose a budget of {run.shown(need)}"

@@ -56,13 +56,14 @@ def complete(run: Run) -> bool:
     sample = run.sample
     if sample is None or run.tasks.unfinished == 0:
         return True
-    if not run.tasks.waiting and not any(sample.open[c.index] for c in _taking_part(run)):
+    part = _taking_part(run)
+    if not any(sample.observed[c.index] for c in part):
+        return False
+    if not run.tasks.waiting and all(sample.observed[c.index] for c in part):
         return True
     if run.settings.sampling is Sampling.IMPLICIT:
-        return all(
-            len(sample.observed[c.index]) >= _implicit_size(run, c) for c in _taking_part(run)
-        )
-    if any(sample.open[c.index] for c in _taking_part(run)):
+        return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
+    if any(sample.open[c.index] for c in part):
         return False
     return run.tasks.done + run.tasks.counts[3] >= sample.size
 
@@ -121,6 +122,11 @@ def finish(run: Run) -> None:
             run.tasks.undraw(task)
         sample.left[c.index].clear()
         sample.open[c.index].clear()
+
+
+def restart(run: Run) -> int:
+    """All machines of the sample are gone: one of each kind that is still needed, if it can be."""
+    return sum(fleet.start(run, c.index, 1) for c in run.clusters if c.startable)
 
 
 def leave_out_late(run: Run) -> None:

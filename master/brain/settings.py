@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from bats.common.money import Money
+from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 
 
@@ -39,7 +39,7 @@ class Settings:
     monitor_seconds: float = 0.0  # 0: a twelfth of the shortest ATU, at least 5 s
     retries: int = 1  # how often a task may fail before it is given up
     losses: int = 5  # how many machines a task may lose before it is held to be the cause
-    cushion: Money = Money(0)
+    cushion: Money = NOTHING
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
     seed: int = 0

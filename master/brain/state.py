@@ -9,7 +9,7 @@ from bats.common.billing import atus
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money, show
 from bats.common.offering import Offering
-from bats.master.brain.commands import Command, Decided, EndBag, KillTask, Outcome
+from bats.master.brain.commands import BagOutcome, Command, Decided, EndBag, KillTask
 from bats.master.brain.events import Ending
 from bats.master.brain.ledger import Ledger
 from bats.master.brain.machine import Machine, MachineState
@@ -116,7 +116,7 @@ class Run:
         self.cushion = settings.cushion  # granted, not yet opened
         self.plan: Plan | None = None
         self.short_of_money = False  # the user has been told that the budget will not do
-        self.outcome: Outcome | None = None
+        self.outcome: BagOutcome | None = None
         self.duplicates = 0  # results of tasks that were done already
         self.hungry: dict[MachineId, None] = {}  # just got a free slot: to be filled
         self.idle: dict[MachineId, None] = {}  # had a free slot and there was nothing for it
@@ -130,7 +130,7 @@ class Run:
         self.oracle: object = None  # the simulator's knowledge of true runtimes; never live
         self._machine_ids = count(1)
 
-    # --- words and ends -------------------------------------------------------------------------
+    # --- words and ends --------------------------------------------------------------------------
 
     def say(self, words: str) -> None:
         self.out.append(Decided(words))
@@ -138,13 +138,13 @@ class Run:
     def shown(self, amount: Money) -> str:
         return show(amount, self.settings.currency)
 
-    def end(self, outcome: Outcome, words: str) -> None:
+    def end(self, outcome: BagOutcome, words: str) -> None:
         self.outcome = outcome
         self.phase = Phase.ENDING
         self.ended_at = self.now
         self.out.append(EndBag(outcome, words))
 
-    # --- machines -------------------------------------------------------------------------------
+    # --- machines --------------------------------------------------------------------------------
 
     def new_machine_id(self) -> MachineId:
         return MachineId(next(self._machine_ids))
@@ -178,7 +178,7 @@ class Run:
         for copy in self.tasks.running.get(task, ()):
             self.out.append(KillTask(copy.machine, task, copy.attempt))
 
-    # --- what is known --------------------------------------------------------------------------
+    # --- what is known ---------------------------------------------------------------------------
 
     def elapsed(self, cluster: int) -> list[float]:
         """How long each running task of a cluster has been running."""

@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -27,7 +28,7 @@ class Move(IntEnum):
 
 
 _S, _M = TaskState, Move
-MOVES: Final = {
+MOVES: Final[Mapping[tuple[int, Move], TaskState]] = {
     (_S.WAITING, _M.SEND): _S.RUNNING,
     (_S.RUNNING, _M.SEND): _S.RUNNING,  # a replica
     (_S.DONE, _M.SEND): _S.DONE,  # sampled on another cluster too
@@ -103,12 +104,12 @@ class TaskBook:
         pool = self._pool
         while pool:
             k = int(self._rng.random() * len(pool))
-            task = pool[k]
+            task = TaskId(pool[k])
             pool[k] = pool[-1]
             pool.pop()
             self._pooled[task] = False
             if self.states[task] == TaskState.WAITING:
-                return TaskId(task)
+                return task
         return None
 
     def undraw(self, task: TaskId) -> None:
@@ -182,7 +183,8 @@ class TaskBook:
                 raise BrokenInvariantError(f"task {task} runs nowhere")
             if self.states[task] == TaskState.WAITING:
                 raise BrokenInvariantError(f"task {task} waits and runs")
-        for task, state in enumerate(self.states):
+        for number, state in enumerate(self.states):
+            task = TaskId(number)
             if state == TaskState.RUNNING and task not in self.running:
                 raise BrokenInvariantError(f"task {task} is said to run and no machine has it")
         pooled = [task for task in self._pool if self.states[task] == TaskState.WAITING]
@@ -195,7 +197,7 @@ class TaskBook:
 
     def _move(self, task: TaskId, move: Move) -> None:
         state = self.states[task]
-        to = MOVES.get((state, move))  # type: ignore[call-overload]  # IntEnum hashes as int
+        to = MOVES.get((state, move))
         if to is None:
             raise BrokenInvariantError(
                 f"task {task} cannot {move.name} while {TaskState(state).name}"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bats.common.billing import charge
-from bats.common.money import Money
-from bats.master.brain.commands import Outcome
+from bats.common.money import NOTHING, Money
+from bats.master.brain.commands import BagOutcome
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.outlook import outlook
 from bats.master.brain.state import Phase, Run
@@ -50,7 +50,7 @@ class RunView:
 
     now: float
     phase: Phase
-    outcome: Outcome | None
+    outcome: BagOutcome | None
     total: int
     waiting: int
     running: int
@@ -160,5 +160,5 @@ def _machine(run: Run, m: Machine) -> MachineView:
         joined_at=m.joined_at,
         charged_since=m.charged_since,
         paid_until=m.paid_until(run.now) if charged and not free else None,
-        cost=charge(m.offering, run.now - m.charged_since) if m.charged_since is not None else Money(0),
+        cost=NOTHING if m.charged_since is None else charge(m.offering, run.now - m.charged_since),
     )

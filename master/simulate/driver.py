@@ -1,11 +1,11 @@
-"""The virtual-time driver of the brain: a small world of machines that obeys the engine's commands."""
+"""The virtual-time driver of the brain: a small world of machines that obeys its commands."""
 
 import heapq
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.master.brain.commands import (
@@ -133,7 +133,7 @@ class Simulation:
     def _at(self, at: float, make: Callable[[float], Event | None]) -> None:
         heapq.heappush(self._heap, (at, next(self._order), make))
 
-    # --- obeying ----------------------------------------------------------------------------------
+    # --- obeying ---------------------------------------------------------------------------------
 
     def _start_machines(self, command: StartMachines, now: float) -> None:
         c = self._conditions
@@ -254,15 +254,15 @@ class Simulation:
         """Simulated machines never lose their master."""
 
 
-OBEY: Mapping[type, Callable[[Simulation, Command, float], None]] = {
-    StartMachines: Simulation._start_machines,  # noqa: SLF001
-    StopMachine: Simulation._stop_machine,  # noqa: SLF001
-    RunTasks: Simulation._run_tasks,  # noqa: SLF001
-    KillTask: Simulation._kill_task,  # noqa: SLF001
-    WakeAt: Simulation._wake_at,  # noqa: SLF001
-    Offer: Simulation._offer,  # noqa: SLF001
-    Record: Simulation._record,  # noqa: SLF001
-    Decided: Simulation._decided,  # noqa: SLF001
-    EndBag: Simulation._end_bag,  # noqa: SLF001
-    RenewLease: Simulation._renew_lease,  # noqa: SLF001
-}  # type: ignore[assignment]
+OBEY: Mapping[type, Callable[[Simulation, Any, float], None]] = {
+    StartMachines: Simulation._start_machines,
+    StopMachine: Simulation._stop_machine,
+    RunTasks: Simulation._run_tasks,
+    KillTask: Simulation._kill_task,
+    WakeAt: Simulation._wake_at,
+    Offer: Simulation._offer,
+    Record: Simulation._record,
+    Decided: Simulation._decided,
+    EndBag: Simulation._end_bag,
+    RenewLease: Simulation._renew_lease,
+}

@@ -1,0 +1,297 @@
+"""The engine's rules, one story each: events and the time go in, commands come out."""
+
+import pytest
+from bench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
+
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.money import money
+from bats.master.brain import commands as do
+from bats.master.brain.events import (
+    Cancelled,
+    Cause,
+    Charged,
+    Chosen,
+    Ended,
+    Ending,
+    Gone,
+    Joined,
+    Retried,
+    Returned,
+    SetAside,
+    Silent,
+    Woken,
+)
+from bats.master.brain.state import Phase
+from bats.master.brain.taskbook import TaskState
+
+
+def test_free_machines_are_asked_for_at_once_and_no_sample_is_needed() -> None:
+    bench = Bench(settings(10, free(machines=2)))
+    (start,) = only(do.StartMachines, bench.begin())
+    assert start.machines == (1, 2)
+    assert bench.run.phase is Phase.EXECUTING
+
+
+def test_a_machine_that_joins_gets_a_task_for_every_slot() -> None:
+    bench = Bench(settings(10, free(slots=3)))
+    bench.begin()
+    assert len(set(sent(bench.join(1, slots=3)))) == 3
+
+
+def test_tasks_are_drawn_at_random_and_the_seed_decides() -> None:
+    def order(seed: int) -> list[int]:
+        bench = Bench(settings(20, free(), seed=seed, replicate=False))
+        bench.begin()
+        tasks = sent(bench.join(1))
+        while not bench.run.outcome:
+            tasks += sent(bench.done(1, tasks[-1], at=bench.now + 1))
+        return tasks
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(1)) == list(range(20)) != order(1)
+
+
+def test_the_first_result_of_a_task_is_recorded_and_a_second_is_not() -> None:
+    bench = Bench(settings(3, free()))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    (record,) = only(do.Record, bench.done(1, task, at=5))
+    assert [e.task for e in record.endings] == [task]
+    again = bench(Ended(MachineId(1), (Ending(TaskId(task), 1, Outcome.DONE, 5.0),)), 6)
+    assert only(do.Record, again) == []
+    assert bench.run.duplicates == 1
+
+
+def test_a_task_whose_machine_dies_goes_to_the_next_machine() -> None:
+    bench = Bench(settings(1, free(machines=2)))
+    bench.begin()
+    assert sent(bench.join(1)) == [0]
+    lost = bench(Gone(MachineId(1), 61, Cause.FAILED, "power cut"), 61)
+    assert sent(lost) == []
+    assert sent(bench.join(2, 90)) == [0]
+
+
+def test_a_silent_machine_loses_its_tasks_and_a_late_result_still_counts() -> None:
+    bench = Bench(settings(2, free(machines=2)))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    bench(Silent(MachineId(1)), 50)
+    assert bench.run.tasks.states[task] == TaskState.WAITING
+    (record,) = only(do.Record, bench.done(1, task, at=60))
+    assert record.endings[0].task == task
+    assert bench.run.tasks.states[task] == TaskState.DONE
+
+
+def test_a_machine_that_comes_back_keeps_the_tasks_it_still_holds() -> None:
+    bench = Bench(settings(2, offering(machines=1), budget=100))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    bench(Silent(MachineId(1)), 50)
+    back = bench(Joined(MachineId(1), 1, ((TaskId(task), 1),)), 70)
+    assert only(do.KillTask, back) == []
+    assert bench.run.tasks.states[task] == TaskState.RUNNING
+
+
+def test_a_task_that_came_back_done_elsewhere_is_killed() -> None:
+    bench = Bench(settings(2, offering(machines=2), budget=100))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    bench(Silent(MachineId(1)), 50)
+    others = sent(bench.join(2, 51))
+    while task not in others:
+        others += sent(bench.done(2, others[-1], at=bench.now + 1))
+    bench.done(2, task, at=bench.now + 1)
+    back = bench(Joined(MachineId(1), 1, ((TaskId(task), 1),)), 70)
+    assert only(do.KillTask, back) == [do.KillTask(MachineId(1), TaskId(task), 1)]
+
+
+def test_a_failed_task_is_tried_again_and_given_up_after_its_retries() -> None:
+    bench = Bench(settings(1, free(), retries=1))
+    bench.begin()
+    assert sent(bench.join(1)) == [0]
+    assert sent(bench.end(1, 0, Outcome.FAILED, 1, at=3)) == [0]
+    last = bench.end(1, 0, Outcome.FAILED, 2, at=6)
+    assert [r.endings[0].outcome for r in only(do.Record, last)] == [Outcome.FAILED]
+    (end,) = only(do.EndBag, last)
+    assert end.outcome is do.BagOutcome.WITH_FAILURES
+
+
+def test_losing_a_machine_is_not_a_failure_of_the_task() -> None:
+    bench = Bench(settings(1, free(machines=1), retries=0))
+    bench.begin()
+    bench.join(1)
+    bench(Gone(MachineId(1), 10, Cause.PREEMPTED), 10)
+    bench(Woken(), 100)
+    assert sent(bench.join(2, 101)) == [0]
+    assert bench.run.tasks.failures == {}
+
+
+def test_a_task_that_breaks_machine_after_machine_is_given_up() -> None:
+    bench = Bench(settings(1, free(machines=1), losses=2))
+    bench.begin()
+    for machine in (1, 2, 3):
+        if machine not in bench.run.machines:
+            bench(Woken(), bench.now + HOUR)
+        assert sent(bench.join(machine)) == [0]
+        bench(Gone(MachineId(machine), bench.now + 5, Cause.FAILED), bench.now + 5)
+    assert bench.run.tasks.states[0] == TaskState.FAILED
+    assert bench.run.outcome is do.BagOutcome.WITH_FAILURES
+
+
+def test_tasks_given_back_unstarted_go_to_others() -> None:
+    bench = Bench(settings(1000, free(machines=2)))
+    bench.begin()
+    tasks = sent(bench.join(1))
+    queued: list[int] = []
+    while not queued:
+        queued = sent(bench.done(1, tasks[0], at=bench.now + 0.001))[1:]
+        tasks = list(bench.run.machines[MachineId(1)].active)
+    bench(Returned(MachineId(1), tuple(map(TaskId, queued))))
+    assert all(bench.run.tasks.states[t] == TaskState.WAITING for t in queued[:1])
+    assert bench.run.machines[MachineId(1)].load == 1
+
+
+def test_long_tasks_are_never_queued_behind_one_another() -> None:
+    bench = Bench(settings(100, free()))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    for _ in range(5):
+        (task,) = sent(bench.done(1, task, at=bench.now + 10))
+
+
+def test_the_next_atu_is_reserved_before_it_is_entered_and_never_beyond_the_budget() -> None:
+    bench = Bench(settings(50, offering(machines=1), budget=6))
+    bench.begin()
+    assert bench.run.ledger.reserved == money(3)
+    tasks = sent(bench.join(1, 0))
+    stopped: list[do.StopMachine] = []
+    while not stopped:
+        out = bench.done(1, tasks[-1], at=bench.now + 20 * MINUTE)
+        tasks += sent(out)
+        stopped = only(do.StopMachine, out)
+        assert bench.run.ledger.committed <= money(6)
+    assert bench.now == 2 * HOUR
+
+
+def test_the_bill_runs_from_when_the_provider_charges() -> None:
+    bench = Bench(settings(5, offering(machines=1), budget=100))
+    bench.begin()
+    bench(Charged(MachineId(1), 100.0), 130)
+    bench.join(1, 400)
+    assert bench.run.machines[MachineId(1)].paid_until(400) == 100 + HOUR
+
+
+def test_a_bag_that_is_done_stops_its_machines_and_closes_when_they_are_gone() -> None:
+    bench = Bench(settings(1, free()))
+    bench.begin()
+    bench.join(1)
+    done = bench.done(1, 0, at=9)
+    assert only(do.EndBag, done)[0].outcome is do.BagOutcome.COMPLETE
+    assert [s.machine for s in only(do.StopMachine, done)] == [1]
+    assert not bench.engine.over
+    bench(Gone(MachineId(1), 10, Cause.STOPPED), 10)
+    assert bench.engine.over
+
+
+def test_a_cancelled_bag_kills_what_runs_and_stops_its_machines() -> None:
+    bench = Bench(settings(5, free()))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    out = bench(Cancelled("the user asked"), 3)
+    assert only(do.KillTask, out) == [do.KillTask(MachineId(1), TaskId(task), 1)]
+    assert only(do.StopMachine, out)
+    assert bench.run.outcome is do.BagOutcome.CANCELLED
+
+
+def test_machines_that_never_start_have_their_offering_set_aside_with_the_reason() -> None:
+    bench = Bench(settings(50, free(machines=3), offering("spot", machines=3), budget=100))
+    bench.begin()
+    spots = [m.id for m in bench.run.living[1].values()]
+    for machine in spots:
+        bench(Gone(machine, 5, Cause.FAILED, "no capacity in zone a"), 5)
+    assert bench.run.clusters[1].set_aside == "no capacity in zone a"
+
+
+def test_with_every_offering_set_aside_the_bag_ends_and_says_why() -> None:
+    bench = Bench(settings(5, offering("spot"), budget=100))
+    bench.begin()
+    bench(SetAside(0, "credentials were refused"), 1)
+    for machine in list(bench.run.machines):
+        out = bench(Gone(machine, 2, Cause.STOPPED), 2)
+    (end,) = only(do.EndBag, out)
+    assert end.outcome is do.BagOutcome.NO_MACHINES
+    assert "credentials were refused" in end.words
+
+
+def test_a_user_who_is_asked_gets_schedules_and_machines_wait_for_no_answer_unpaid() -> None:
+    bench = Bench(settings(200, offering(machines=8), rule="ask"))
+    bench.begin()
+    for machine in list(bench.run.machines):
+        bench.join(machine, 0)
+    out: list[do.Command] = []
+    while bench.run.phase is Phase.SAMPLING:
+        at = bench.now + 10 * MINUTE
+        for m in list(bench.run.machines.values()):
+            for task in list(m.active):
+                out += bench.done(m.id, task, m.active[task].attempt, at=at)
+    assert only(do.Offer, out)
+    bench(Woken(), HOUR)
+    assert all(not m.staying for m in bench.run.alive())
+    for machine in list(bench.run.alive()):
+        bench(Gone(machine.id, HOUR, Cause.STOPPED), HOUR)
+    assert bench.run.phase is Phase.CHOOSING
+    spent = bench.run.ledger.committed
+    bench(Chosen("cheapest"), 50 * HOUR)
+    assert bench.run.phase is Phase.EXECUTING
+    assert only(do.StartMachines, bench(Woken(), 50 * HOUR)) == [] or bench.run.alive()
+    assert bench.run.ledger.limit is not None
+    assert bench.run.ledger.limit > spent
+
+
+def test_a_bag_that_ran_out_of_money_goes_on_when_it_gets_more() -> None:
+    bench = Bench(settings(40, offering(machines=1), budget=3))
+    bench.begin()
+    tasks = sent(bench.join(1, 0))
+    while bench.now < HOUR - 20 * MINUTE:
+        tasks = sent(bench.done(1, tasks[-1], at=bench.now + 19 * MINUTE)) or tasks
+    bench(Woken(), HOUR)
+    (end,) = only(do.EndBag, bench(Gone(MachineId(1), HOUR, Cause.STOPPED), HOUR))
+    assert end.outcome is do.BagOutcome.OUT_OF_BUDGET
+    assert "choose a budget of" in end.words
+    assert bench.engine.over
+    done = bench.run.tasks.done
+    started = only(do.StartMachines, bench(Chosen("fastest", money(300)), 2 * HOUR))
+    assert started
+    assert bench.run.tasks.done == done
+    assert bench.run.tasks.waiting == 40 - done
+
+
+def test_failed_tasks_can_be_tried_again_after_the_end() -> None:
+    bench = Bench(settings(2, free(), retries=0))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    (other,) = sent(bench.end(1, task, Outcome.FAILED, at=1))
+    bench.done(1, other, at=2)
+    bench(Gone(MachineId(1), 3, Cause.STOPPED), 3)
+    assert bench.engine.over
+    bench(Retried((TaskId(task),)), 10)
+    machine = max(bench.run.machines)
+    assert sent(bench.join(machine, 11)) == [task]
+
+
+def test_the_check_itself_notices_a_task_that_no_machine_runs() -> None:
+    bench = Bench(settings(3, free()))
+    bench.begin()
+    bench.run.tasks.states[0] = TaskState.RUNNING
+    with pytest.raises(BrokenInvariantError):
+        bench.engine.check()
+
+
+def test_the_check_itself_notices_money_that_is_not_there() -> None:
+    bench = Bench(settings(3, offering(), budget=20))
+    bench.begin()
+    bench.run.ledger.limit = money(1)
+    with pytest.raises(BrokenInvariantError):
+        bench.engine.check()
