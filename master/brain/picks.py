@@ -4,8 +4,10 @@ import math
 
 from bats.common.errors import CannotBeMetError
 from bats.common.money import UNITS, Money, show
+from bats.master.brain.deadline import cheapest_within
+from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster
-from bats.master.brain.planners import KNAPSACK, Planner
+from bats.master.brain.planners import Planner
 from bats.master.brain.problem import Problem, all_machines
 from bats.master.brain.schedules import Schedule, schedule
 
@@ -15,19 +17,19 @@ def within_budget(
     tasks: float,
     budget: Money,
     *,
-    planner: Planner = KNAPSACK,
+    planner: Planner = knapsack,
     currency: str = "$",
 ) -> Schedule:
     """The fastest schedule for this budget. It is never raised; the rest of it is the cushion."""
-    if planner.fastest(Problem(clusters, tasks, budget)) is not None:
+    if planner(Problem(clusters, tasks, budget)) is not None:
         return schedule("budget", clusters, tasks, budget, planner=planner)
-    cheapest = planner.cheapest(Problem(clusters, tasks, budget))
+    cheapest = cheapest_within(clusters, tasks, planner=planner)
     if cheapest is None:
         raise _no_machines(tasks)
     raise CannotBeMetError(
         f"No mix of machines finishes {tasks:g} tasks within {show(budget, currency)}; the "
-        f"cheapest needs {_enough(cheapest.cost, currency)} and {_time(cheapest.makespan_seconds)}. "
-        "Set the budget to that or more."
+        f"cheapest needs {_enough(cheapest.cost, currency)} and "
+        f"{_time(cheapest.makespan_seconds)}. Set the budget to that or more."
     )
 
 
@@ -37,15 +39,14 @@ def within_deadline(
     deadline_seconds: float,
     *,
     budget: Money | None = None,
-    planner: Planner = KNAPSACK,
+    planner: Planner = knapsack,
     currency: str = "$",
 ) -> Schedule:
     """The cheapest schedule that meets the deadline, refused if it is above the budget."""
     everything = all_machines(clusters, tasks)
     if math.isinf(everything.makespan_seconds):
         raise _no_machines(tasks)
-    problem = Problem(clusters, tasks, everything.cost, deadline_seconds)
-    cheapest = planner.cheapest(problem)
+    cheapest = cheapest_within(clusters, tasks, deadline_seconds, planner=planner)
     if cheapest is None:
         raise CannotBeMetError(
             f"No mix of machines finishes {tasks:g} tasks within {_time(deadline_seconds)}; all "
