@@ -8,9 +8,9 @@ ZeroMQ reconnects by itself; its monitor says when, for each new connection star
 """
 
 import asyncio
-import contextlib
 import struct
 from collections.abc import Sequence
+from itertools import count
 from typing import Final, Protocol
 
 import structlog
@@ -29,6 +29,8 @@ _WATCHED: Final = (
 )
 _TRY_SECONDS: Final = 3.0  # one address, before the next is tried; grows
 _TRY_LONGEST_SECONDS: Final = 20.0
+_DENIED_SECONDS: Final = 0.2  # before a key is tried again; doubles
+_DENIED_LONGEST_SECONDS: Final = 10.0
 _AT_ONCE: Final = 100  # messages per wake, so that task ends are not kept waiting
 
 log = structlog.get_logger()
@@ -40,8 +42,8 @@ class Listener(Protocol):
 
     def on_down(self) -> None: ...
 
-    def on_denied(self) -> None:
-        """The master does not admit this key (any more, or yet)."""
+    def on_denied(self) -> KeyPair:
+        """The master does not admit this key (any more, or yet); the one to try next."""
 
     def on_frame(self, frame: bytes) -> None: ...
 
@@ -57,7 +59,9 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._context = zmq.Context()
         self._tries = 0
+        self._denials = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._watches = count()
         self._opened = False
         self._draining = False
         self.up = False
@@ -68,10 +72,9 @@ class Connection:
         self._pair = pair
         self.again()
 
-    def again(self, *, next_address: bool = False) -> None:
+    def again(self) -> None:
         """Drop the connection and make a new one."""
         self._close()
-        self._tries += next_address
         self._open()
 
     def send(self, frame: bytes) -> bool:
@@ -96,7 +99,7 @@ class Connection:
         address = self._addresses[self._tries % len(self._addresses)]
         self._socket = self._context.socket(zmq.DEALER)
         set_up_client(self._socket, self._pair, self._server_key)
-        watch = f"inproc://monitor-{id(self._socket)}-{self._tries}"
+        watch = f"inproc://monitor-{next(self._watches)}"
         self._socket.monitor(watch, _WATCHED)
         self._monitor = self._context.socket(zmq.PAIR)
         self._monitor.setsockopt(zmq.LINGER, 0)
@@ -107,11 +110,7 @@ class Connection:
         self._loop.add_reader(self._files[0], self._drain)
         self._loop.add_reader(self._files[1], self._notice)
         self._loop.call_soon(self._notice)
-        if len(self._addresses) > 1:
-            seconds = min(
-                _TRY_SECONDS * 2 ** (self._tries // len(self._addresses)), _TRY_LONGEST_SECONDS
-            )
-            self._timer = self._loop.call_later(seconds, self._next, address)
+        self._plan_next()
 
     def _close(self) -> None:
         if not self._opened:
@@ -127,24 +126,40 @@ class Connection:
         self._socket.close()
         self._set_up(False)
 
-    def _next(self, address: str) -> None:
+    def _next(self) -> None:
         self._timer = None
         if not self.up:
-            log.info("no answer, trying the next address", address=address)
-            self.again(next_address=True)
+            self._tries += 1
+            self.again()
 
     def _set_up(self, up: bool) -> None:
-        if up and self._timer:
-            self._timer.cancel()
-            self._timer = None
         was, self.up = self.up, up
         if up:
+            if self._timer:
+                self._timer.cancel()
+                self._timer = None
+            self._denials = 0
             self._listener.on_up()
         elif was:
             self._listener.on_down()
-            if self._opened and len(self._addresses) > 1 and self._timer is None:
-                address = self._addresses[self._tries % len(self._addresses)]
-                self._timer = self._loop.call_later(_TRY_SECONDS, self._next, address)
+            if self._opened:
+                self._plan_next()
+
+    def _plan_next(self) -> None:
+        """A single address is tried again and again by ZeroMQ itself."""
+        if len(self._addresses) > 1 and self._timer is None:
+            rounds = self._tries // len(self._addresses)
+            seconds = min(_TRY_SECONDS * 2**rounds, _TRY_LONGEST_SECONDS)
+            self._timer = self._loop.call_later(seconds, self._next)
+
+    def _denied(self) -> None:
+        """ZeroMQ does not try again by itself after that."""
+        self._pair = self._listener.on_denied()
+        seconds = min(_DENIED_SECONDS * 2**self._denials, _DENIED_LONGEST_SECONDS)
+        self._denials = min(self._denials + 1, 10)
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._next)
 
     def _poke(self) -> None:
         """Sending may have used up the descriptor's edge."""
@@ -182,6 +197,4 @@ class Connection:
             elif event == zmq.Event.DISCONNECTED:
                 self._set_up(False)
             elif event != zmq.Event.HANDSHAKE_FAILED_PROTOCOL or value:
-                with contextlib.suppress(ValueError):
-                    log.debug("handshake failed", why=zmq.Event(event).name, value=value)
-                self._listener.on_denied()
+                self._denied()

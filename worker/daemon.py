@@ -19,7 +19,7 @@ from bats.common.ticket import Ticket
 from bats.worker.guardian import Lifeline
 from bats.worker.session import Session
 
-_LOCK_SECONDS: Final = 10.0  # for an earlier daemon of this machine to be gone
+_LOCK_SECONDS: Final = 5.0  # for an earlier daemon of this machine to be gone
 
 log = structlog.get_logger()
 

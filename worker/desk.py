@@ -3,7 +3,6 @@
 Times are seconds on whatever clock the caller uses.
 """
 
-import enum
 import math
 import signal
 from collections import deque
@@ -44,13 +43,6 @@ class Running:
 class Signal(NamedTuple):
     running: Running
     number: signal.Signals
-
-
-class Move(enum.Enum):
-    """What became of a new order."""
-
-    QUEUED = enum.auto()
-    KNOWN = enum.auto()  # said twice, for example after a reconnect
 
 
 @dataclass(slots=True)

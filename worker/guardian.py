@@ -15,7 +15,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +44,7 @@ class Lifeline:
 
 def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     """Run the daemon in a child process; its exit code, once nothing of it lives any more."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     lives_read, lives_write = os.pipe()
     lease_read, lease_write = os.pipe()
     sys.stdout.flush()
@@ -59,10 +59,15 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     for number in _FORWARDED:
         signal.signal(number, lambda received, _: _send(child, received))
     code = _watch(child, lease_read)
-    end_descendants(os.getpid())
+    end_descendants()
     if power_off:
         _power_off(power_off)
     return code
+
+
+def adopt_orphans() -> None:
+    """From now on, descendants whose parents end become children of this process."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(of: int) -> list[int]:
@@ -83,13 +88,25 @@ def descendants(of: int) -> list[int]:
     return found
 
 
-def end_descendants(of: int) -> None:
+def end_descendants() -> None:
     """Kill until none is left: a dying parent hands its children to us."""
-    while living := descendants(of):
+    while living := descendants(os.getpid()):
         _kill(living)
-        _bury()
+        bury_orphans()
         time.sleep(0.002)
-    _bury()
+    bury_orphans()
+
+
+def bury_orphans(others: Container[int] = ()) -> None:
+    """Wait for adopted orphans that have ended; stops at the first of `others` that has."""
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if ended is None or ended.si_pid in others:
+            return
+        os.waitpid(ended.si_pid, 0)
 
 
 def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
@@ -131,19 +148,7 @@ def _watch(child: int, lease: int) -> int:
             print("bats worker: the daemon outlived its lease; killed", file=sys.stderr, flush=True)
             _kill([child])
             ends, late = float("inf"), True
-        _bury(but=child)
-
-
-def _bury(but: int = 0) -> None:
-    """Wait for orphans we adopted, not for the daemon."""
-    while True:
-        try:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return
-        if ended is None or ended.si_pid == but:
-            return
-        os.waitpid(ended.si_pid, 0)
+        bury_orphans({child})
 
 
 def _exit_code(status: int) -> int:

@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from bats.common.errors import BatsError
 
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _daemon(ticket: "Ticket", style: str, lifeline: "Lifeline") -> int:
     import asyncio
 
+    # structlog would load it for tracebacks, if it is there: 5 MB in each of many daemons.
+    sys.modules.setdefault("rich", cast("ModuleType", None))
     from bats.common.log import set_up_logging
     from bats.worker.daemon import serve
 

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 _MAGIC: Final = b"BATSOUT1"
-_HEAD: Final = struct.Struct("<8sQ")  # magic, serials given out before the first record
+_HEAD: Final = struct.Struct("<8sQI")  # magic, serials given out before the first record, crc
 _RECORD: Final = struct.Struct("<IIQ")  # length, crc of serial and data, serial
 _LARGEST: Final = 1 << 24
 _EMPTY_AT_BYTES: Final = 1 << 16  # below that, old records do no harm
@@ -48,8 +48,8 @@ class Outbox:
 
     def settle(self, serial: int) -> None:
         """Everything up to here is durable at the master."""
-        for settled in [one for one in self._waiting if one <= serial]:
-            self.results -= self._waiting.pop(settled)[1]
+        while self._waiting and (first := next(iter(self._waiting))) <= serial:
+            self.results -= self._waiting.pop(first)[1]
         if (not self._waiting and self._size > _EMPTY_AT_BYTES) or (
             self._size > _COMPACT_AT_BYTES and self._size > 2 * self._live_bytes()
         ):
@@ -71,7 +71,7 @@ class Outbox:
         """Only what waits is kept."""
         first = min(self._waiting, default=self.serial + 1)
         if not self._waiting:  # the usual case, many times a second: no second file
-            os.pwrite(self._file, _HEAD.pack(_MAGIC, self.serial), 0)
+            os.pwrite(self._file, _head(self.serial), 0)
             os.ftruncate(self._file, _HEAD.size)
             self._size = _HEAD.size
             return
@@ -79,7 +79,7 @@ class Outbox:
         file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         os.close(self._file)
         self._file, self._size = file, _HEAD.size
-        os.pwrite(file, _HEAD.pack(_MAGIC, first - 1), 0)
+        os.pwrite(file, _head(first - 1), 0)
         self._append((serial, *waiting) for serial, waiting in self._waiting.items())
         fresh.replace(self._path)
 
@@ -100,14 +100,15 @@ class Outbox:
 
     def _load(self) -> tuple[int, int]:
         data = self._path.read_bytes()
-        if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+        serial = _HEAD.unpack_from(data)[1] if len(data) >= _HEAD.size else 0
+        if not data.startswith(_head(serial)):
             if data:
                 log.warning("outbox not readable, set aside", file=str(self._path), bytes=len(data))
                 self._path.with_suffix(".damaged").write_bytes(data)
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, _HEAD.pack(_MAGIC, 0), 0)
+            os.pwrite(self._file, _head(0), 0)
             return 0, _HEAD.size
-        serial, end = _HEAD.unpack_from(data)[1], _HEAD.size
+        end = _HEAD.size
         while end + _RECORD.size <= len(data):
             length, crc, number = _RECORD.unpack_from(data, end)
             body = data[end + _RECORD.size : end + _RECORD.size + length]
@@ -121,6 +122,10 @@ class Outbox:
             log.warning("outbox has a torn tail", file=str(self._path), bytes=len(data) - end)
             os.ftruncate(self._file, end)
         return serial, end
+
+
+def _head(serial: int) -> bytes:
+    return _HEAD.pack(_MAGIC, serial, _crc(serial, _MAGIC))
 
 
 def _record(serial: int, frame: bytes, count: int) -> bytes:

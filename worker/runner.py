@@ -1,11 +1,10 @@
 """Runs attempts in slots: starts what the desk says, notices ends, signals, makes results."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Resu
 from bats.worker import capture
 from bats.worker.desk import Desk, Running
 from bats.worker.environment import own_environment
+from bats.worker.reaper import Reaper
 from bats.worker.shelf import Shelf
 from bats.worker.slot import Slot
 from bats.worker.spawn import NotStartedError, Recipe
@@ -57,6 +57,7 @@ class Runner:
         self._slots = [Slot(folder, number, self._null) for number in range(slots)]
         self._pids: dict[int, int] = {}  # slot: process id
         self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"
+        self._reaper = Reaper(self._loop, self._ended)
         self._timer: asyncio.TimerHandle | None = None
         self.idle = asyncio.Event()  # nothing runs
         self.idle.set()
@@ -92,6 +93,11 @@ class Runner:
         now = self._loop.time()
         return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
 
+    @property
+    def pids(self) -> Collection[int]:
+        """Of the processes that lead an attempt, running or just ended."""
+        return self._pids.values()
+
     def kill_at_once(self) -> None:
         for pid in self._pids.values():
             _signal(pid, signal.SIGKILL)
@@ -99,6 +105,7 @@ class Runner:
     def close(self) -> None:
         if self._timer:
             self._timer.cancel()
+        self._reaper.close()
         for slot in self._slots:
             slot.close()
         os.close(self._null)
@@ -119,18 +126,16 @@ class Runner:
             now = self._loop.time()
             timeout = bag.spec.timeout_seconds
             running = Running(attempt, number, now, grace_seconds=bag.spec.grace_seconds)
-            if timeout:
-                running.timeout_at = now + timeout
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
-            watched = os.pidfd_open(pid)
-            self._loop.add_reader(watched, self._ended, running, pid, watched)
+            self._reaper.watch(pid, running)
+            if timeout:
+                running.timeout_at = now + timeout
+                self._plan()
 
-    def _ended(self, running: Running, pid: int, watched: int) -> None:
+    def _ended(self, running: Running, pid: int) -> None:
         now = self._loop.time()
-        self._loop.remove_reader(watched)
-        os.close(watched)
         # While the leader is not yet waited for, its group's number cannot be anybody else's.
         _signal(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
@@ -226,8 +231,10 @@ def _unrun(attempt: AttemptId, outcome: Outcome, why: str, slot: int = 0) -> Res
 
 
 def _signal(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    try:
         os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return
 
 
 def _group_lives(group: int) -> bool:

@@ -17,6 +17,7 @@ from bats.common.codec import ProtocolError, decode, encode
 from bats.common.keys import KeyPair, keep_pair
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.worker.connection import Connection
+from bats.worker.guardian import adopt_orphans, bury_orphans, end_descendants
 from bats.worker.lease import Lease, boot_clock
 from bats.worker.outbox import Outbox
 from bats.worker.runner import Runner
@@ -56,10 +57,12 @@ class Session:
         self._heartbeat_seconds = 5.0
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._settled = asyncio.Event()
-        self._stopping = ""
+        self._stopping = ""  # why, once it does
+        self._hurried = False
         self._link = Connection(ticket.master, ticket.server_key, ticket.pair, self)
 
     async def run(self) -> int:
+        adopt_orphans()
         beat = asyncio.create_task(self._beat())
         try:
             return await self._ended
@@ -73,7 +76,9 @@ class Session:
     def stop(self, reason: str, *, exit_code: int = 0, seconds: float = math.inf) -> None:
         """End in order: stop tasks, report them, say goodbye. Asked again, end at once."""
         if self._stopping:
+            self._hurried = True
             self._runner.kill_at_once()
+            self._settled.set()
             return
         self._stopping = reason
         log.info("ending", reason=reason, running=len(self._runner.desk.running))
@@ -88,11 +93,12 @@ class Session:
         except TimeoutError:
             self._runner.kill_at_once()
             await self._runner.idle.wait()
+        end_descendants()  # also what left its group
         self._flush()
         if self._link.up and self._welcome:
             try:
                 async with asyncio.timeout(_FAREWELL_SECONDS):
-                    while self._outbox.results:
+                    while self._outbox.results and not self._hurried:
                         self._settled.clear()
                         await self._settled.wait()
             except TimeoutError:
@@ -119,6 +125,7 @@ class Session:
             if self._link.up and not self._welcome and now - said >= _HELLO_AGAIN_SECONDS:
                 said = now
                 self._introduce()
+            bury_orphans(self._runner.pids)
             await asyncio.sleep(min(max(left, 0.01), self._heartbeat_seconds, 0.5))
 
     def _say_heartbeat(self) -> None:
@@ -136,15 +143,12 @@ class Session:
             log.warning("connection to the master lost; tasks run on")
         self._welcome = False
 
-    def on_denied(self) -> None:
-        """Normal for a spent ticket: then our own key may be known already, or the other way."""
-        if self._ticket.single_use and not self._stopping:
+    def on_denied(self) -> KeyPair:
+        """A spent ticket is denied when our own key is known already, and the other way round."""
+        if self._ticket.single_use:
             self._enrolling = not self._enrolling
-            self._loop.call_later(0.2, self._link.use, self._key())
         else:
             log.warning("the master does not admit this machine's key (yet)")
-
-    def _key(self) -> KeyPair:
         return self._ticket.pair if self._enrolling else self._own
 
     def _introduce(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 import zmq
+from zmq.utils import z85
 
 from bats.common import messages as m
 from bats.common.codec import decode, encode
@@ -69,7 +70,7 @@ class Master:
         for socket, _ in self.poller.poll(milliseconds):
             if socket is self.zap:
                 version, request, _, _, _, _, *key = self.zap.recv_multipart()
-                known = zmq.utils.z85.encode(key[0]).decode() if key else ""
+                known = z85.encode(key[0]).decode() if key else ""
                 status = b"200" if known in self.admitted else b"400"
                 self.zap.send_multipart([version, request, status, b"", known.encode(), b""])
             else:
@@ -147,12 +148,14 @@ class Daemon:
         return self.process.returncode, log
 
     def close(self) -> None:
-        if self.process.poll() is None:
+        """Asked to stop in order, then at once: nobody answers its farewell."""
+        for _ in range(100):
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.communicate(timeout=PATIENCE_SECONDS)
-            self.process.kill()
-        self.process.communicate()
+                self.process.communicate(timeout=0.1)
+                return
+        self.process.kill()
+        raise AssertionError("the worker does not stop")
 
 
 def lives(pid: int) -> bool:
