@@ -1,15 +1,15 @@
 """The mirror problem: the cheapest mix that finishes the bag by a deadline, or at all.
 
-Who can afford a plan can afford it with more money too. So the least budget for which the planner
+Who can afford a plan can afford it with more money too. So the least budget for which `fastest`
 finds a plan within the deadline is found by halving, and that plan is the cheapest there is.
 """
 
 import math
+from collections.abc import Callable
 
 from bats.common.money import NOTHING, Money
 from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster
-from bats.master.brain.planners import Planner
 from bats.master.brain.problem import Plan, Problem, all_machines
 
 
@@ -18,7 +18,7 @@ def cheapest_within(
     tasks: float,
     deadline_seconds: float = math.inf,
     *,
-    planner: Planner = knapsack,
+    fastest: Callable[[Problem], Plan | None] = knapsack,
 ) -> Plan | None:
     """The cheapest plan that meets the deadline (of equals the fastest), None if none does."""
     best = all_machines(clusters, tasks)
@@ -30,7 +30,7 @@ def cheapest_within(
     too_little = -unit
     budget = NOTHING
     while too_little < best.cost - unit:
-        plan = planner(Problem(clusters, tasks, budget, deadline_seconds))
+        plan = fastest(Problem(clusters, tasks, budget, deadline_seconds))
         if plan is None:
             too_little = budget
         else:

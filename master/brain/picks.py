@@ -4,10 +4,8 @@ import math
 
 from bats.common.errors import CannotBeMetError
 from bats.common.money import UNITS, Money, show
-from bats.master.brain.deadline import cheapest_within
-from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster
-from bats.master.brain.planners import Planner
+from bats.master.brain.planners import KNAPSACK, Planner
 from bats.master.brain.problem import Problem, all_machines
 from bats.master.brain.schedules import Schedule, schedule
 
@@ -17,13 +15,13 @@ def within_budget(
     tasks: float,
     budget: Money,
     *,
-    planner: Planner = knapsack,
+    planner: Planner = KNAPSACK,
     currency: str = "$",
 ) -> Schedule:
     """The fastest schedule for this budget. It is never raised; the rest of it is the cushion."""
-    if planner(Problem(clusters, tasks, budget)) is not None:
+    if planner.fastest(Problem(clusters, tasks, budget)) is not None:
         return schedule("budget", clusters, tasks, budget, planner=planner)
-    cheapest = cheapest_within(clusters, tasks, planner=planner)
+    cheapest = planner.cheapest(Problem(clusters, tasks, budget))
     if cheapest is None:
         raise _no_machines(tasks)
     raise CannotBeMetError(
@@ -39,14 +37,15 @@ def within_deadline(
     deadline_seconds: float,
     *,
     budget: Money | None = None,
-    planner: Planner = knapsack,
+    planner: Planner = KNAPSACK,
     currency: str = "$",
 ) -> Schedule:
     """The cheapest schedule that meets the deadline, refused if it is above the budget."""
     everything = all_machines(clusters, tasks)
     if math.isinf(everything.makespan_seconds):
         raise _no_machines(tasks)
-    cheapest = cheapest_within(clusters, tasks, deadline_seconds, planner=planner)
+    problem = Problem(clusters, tasks, everything.cost, deadline_seconds)
+    cheapest = planner.cheapest(problem)
     if cheapest is None:
         raise CannotBeMetError(
             f"No mix of machines finishes {tasks:g} tasks within {_time(deadline_seconds)}; all "

@@ -1,17 +1,30 @@
-"""Mix planners by name: each turns a problem into the fastest affordable plan."""
+"""Mix planners by name: each knows the fastest mix for a budget and the cheapest for a deadline."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
+from bats.master.brain.deadline import cheapest_within
 from bats.master.brain.knapsack import knapsack
 from bats.master.brain.milp import milp
 from bats.master.brain.problem import Plan, Problem
 
 
-class Planner(Protocol):
-    def __call__(self, problem: Problem, /) -> Plan | None:
-        """The fastest mix within the budget (and deadline); None if there is none."""
+@dataclass(frozen=True, slots=True)
+class Planner:
+    fastest: Callable[[Problem], Plan | None]
+    """The fastest mix within the budget and the deadline; None if there is none."""
+
+    def cheapest(self, problem: Problem) -> Plan | None:
+        """The cheapest mix within the deadline, whatever the budget; None if there is none."""
+        return cheapest_within(
+            problem.clusters, problem.tasks, problem.deadline_seconds, fastest=self.fastest
+        )
 
 
-PLANNERS: Final[Mapping[str, Planner]] = MappingProxyType({"knapsack": knapsack, "milp": milp})
+KNAPSACK: Final = Planner(knapsack)
+
+PLANNERS: Final[Mapping[str, Planner]] = MappingProxyType(
+    {"knapsack": KNAPSACK, "milp": Planner(milp)}
+)

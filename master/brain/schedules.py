@@ -16,9 +16,8 @@ from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money
 from bats.master.brain import rounding
 from bats.master.brain.bounds import Bounds
-from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster, Mix
-from bats.master.brain.planners import Planner
+from bats.master.brain.planners import KNAPSACK, Planner
 from bats.master.brain.problem import Plan, Problem, all_machines, limits
 
 THRESHOLD_PERCENT: Final = 10
@@ -45,7 +44,7 @@ class Schedule:
 
 
 def offers(
-    clusters: tuple[Cluster, ...], tasks: float, *, planner: Planner = knapsack
+    clusters: tuple[Cluster, ...], tasks: float, *, planner: Planner = KNAPSACK
 ) -> tuple[Schedule, ...]:
     """The six offers from cheapest to fastest; some may come to the same mix.
 
@@ -99,13 +98,13 @@ def schedule(
     budget: Money,
     *,
     step: Money = NOTHING,
-    planner: Planner = knapsack,
+    planner: Planner = KNAPSACK,
 ) -> Schedule:
     """The fastest mix for this budget; if it is risky and may be raised, for a somewhat higher one.
 
     Raises CannotBeMetError when no mix finishes within the budget.
     """
-    plan = planner(Problem(clusters, tasks, budget))
+    plan = planner.fastest(Problem(clusters, tasks, budget))
     if plan is None:
         raise CannotBeMetError(f"No mix of machines finishes {tasks:g} tasks within this budget.")
     first = _promise(name, clusters, tasks, budget, plan)
@@ -113,7 +112,7 @@ def schedule(
         if not first.risky or step == 0 or plan.mix == limits(clusters, tasks):
             break
         more = Money(budget + steps * step)
-        plan = planner(Problem(clusters, tasks, more)) or plan
+        plan = planner.fastest(Problem(clusters, tasks, more)) or plan
         fixed = _promise(name, clusters, tasks, more, plan)
         if not fixed.risky:
             return replace(fixed, raised=Money(more - budget))
