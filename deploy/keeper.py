@@ -68,6 +68,7 @@ class Keeper:
             _preload(self._module)
 
     def serve(self) -> None:
+        self._roster.forget_old()
         wake, woken = os.pipe()
         os.set_blocking(woken, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -25,8 +25,8 @@ CHECK_LIMIT_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    speed: float = 1.0  # emulated: 0.5 takes twice as long for a task
-    start_delay_seconds: float = 0.0  # emulated: charged, as the boot of a real machine is
+    speed: float = 1.0  # emulated by tasks that heed BATS_SPEED
+    start_delay_seconds: float = 0.0  # emulated and charged, as a boot is
 
     def __post_init__(self) -> None:
         if self.speed <= 0:
@@ -82,6 +82,9 @@ class Local:
         return await asyncio.to_thread(self._roster.log, machine)
 
     async def close(self) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._keeper:
             self._keeper.close()
             self._keeper = None
@@ -99,7 +102,7 @@ class Local:
             try:
                 errors = self._hand_over(lines)
             except ConnectionError:  # the keeper was killed; its workers live on
-                self._keeper = None
+                self._let_go()
                 errors = self._hand_over(lines)
         return {
             machine: Sighting(State.GONE, gone=Gone.FAILED, detail=f"could not be started: {error}")

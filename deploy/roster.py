@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from bats.common.ticket import LEASE_ENDED
 from bats.deploy.protocol import Gone, Sighting, State
 
 STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
+KEPT_SECONDS: Final = 14 * 86_400.0
 SIGNALS: Final = {number.value for number in signal.Signals}
 LOG_LINES: Final = 40
 LOG_BYTES: Final = 16_384
@@ -75,6 +77,13 @@ class Roster:
     def ended(self, machine: MachineId, code: int | None, charged_seconds: float) -> None:
         """Note how a worker ended; `code` is None when nobody saw it."""
         _write(self.of(machine) / "ended.json", {"code": code, "charged_seconds": charged_seconds})
+
+    def forget_old(self) -> None:
+        """Remove what is kept of machines that ended long ago, their logs included."""
+        for note in self.folder.glob("[0-9]*/ended.json"):
+            with contextlib.suppress(OSError):
+                if time.time() - note.stat().st_mtime > KEPT_SECONDS:
+                    shutil.rmtree(note.parent, ignore_errors=True)
 
     # --- asked by the back end ---
 

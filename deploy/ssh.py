@@ -276,7 +276,7 @@ class Ssh:
 
     def _host(self, name: str) -> Host:
         if name not in self._hosts:
-            given, roster = self._settings, f"{self._rosters}/{name}"
+            given, roster = self._settings, f"{self._rosters}/{quote(name, safe='@')}"
             self._hosts[name] = Host(name, self._client, given.folder, given.python, roster)
         return self._hosts[name]
 

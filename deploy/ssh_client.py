@@ -21,7 +21,8 @@ CONNECT_SECONDS: Final = 10
 KEPT_SECONDS: Final = 60  # a connection outlives its last use, and a master that was killed
 SSH_FAILED: Final = 255  # exit code of ssh itself; our commands use others
 ALWAYS: Final = (
-    *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
+    *("-T", "-x", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
+    *("-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"),  # meant for a person's logins
     *("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", "-o", "LogLevel=INFO"),
 )
 
@@ -101,7 +102,8 @@ class Client:
     def shared(self) -> tuple[str, ...]:
         path = f"ControlPath={self._sockets}/%C"
         keep = f"ControlPersist={KEPT_SECONDS}"
-        return (*ALWAYS, "-o", "ControlMaster=auto", "-o", path, "-o", keep, *self._options)
+        share = ("-o", "ControlMaster=auto", "-o", path, "-o", keep)
+        return (*ALWAYS, "-o", "ClearAllForwardings=yes", *share, *self._options)
 
     def alone(self) -> tuple[str, ...]:
         """For a connection of its own, that lives as long as its process."""

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bats.common.messages import MachineId
+from bats.common.messages import MachineId, Outcome
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.deploy.protocol import Sighting, Site, State
-from bats.deploy.testing import BackendContract, Bench, becomes, eventually
+from bats.deploy.endpoint import Endpoint
+from bats.deploy.protocol import Gone, Sighting, Site, State
+from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")
 HERE = Offering(ClusterName("here"), NOTHING, 3600.0, max_machines=64)
@@ -51,6 +52,43 @@ class TestLocal(BackendContract):
                 await master.joined(ticket.machine, bench.patience_seconds)
             await backend.stop(list(seen))
             await becomes(backend, seen, State.GONE, bench.patience_seconds)
+
+    async def test_an_emulated_boot_is_charged_and_can_be_broken_off(self, bench: Bench) -> None:
+        slow = replace(HERE, settings={"start_delay_seconds": 600})
+        async with Endpoint() as master, opened(slow, bench.site) as backend:
+            ticket = master.ticket()
+            seen = (await backend.start([ticket]))[ticket.machine]
+            assert seen.charged_seconds is not None
+            await backend.stop([ticket.machine])
+            seen = (await backend.status([ticket.machine]))[ticket.machine]
+            assert seen.gone is Gone.STOPPED
+
+    async def test_tasks_are_told_the_speed_they_emulate(self, bench: Bench) -> None:
+        async with (
+            Endpoint() as master,
+            opened(replace(HERE, settings={"speed": 0.25}), bench.site) as backend,
+        ):
+            ticket = master.ticket()
+            await backend.start([ticket])
+            await master.joined(ticket.machine, bench.patience_seconds)
+            told = 'test "$BATS_SPEED" = 0.25'
+            result = await master.run(ticket.machine, told, bench.patience_seconds)
+            assert result.outcome == Outcome.DONE
+            await backend.stop([ticket.machine])
+
+    async def test_a_keeper_that_was_killed_is_replaced_and_its_machines_live_on(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
+        async with bench.tried() as (backend, master):
+            first, second = master.ticket(), master.ticket()
+            await backend.start([first])
+            await master.joined(first.machine, bench.patience_seconds)
+            (keeper,) = set(holding(tmp_path)) - set(holding(tmp_path, but="keeper.log"))
+            os.kill(int(keeper), signal.SIGKILL)
+            await backend.start([second])
+            await master.joined(second.machine, bench.patience_seconds)
+            seen = await backend.status([first.machine, second.machine])
+            assert {sighting.state for sighting in seen.values()} == {State.UP}
 
     async def test_the_keeper_ends_with_the_master_and_the_last_machine(
         self, bench: Bench, tmp_path: Path

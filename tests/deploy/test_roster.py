@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from bats.common.messages import MachineId
 from bats.common.ticket import LEASE_ENDED
 from bats.deploy.protocol import Gone, State
-from bats.deploy.roster import Process, Roster, find
+from bats.deploy.roster import KEPT_SECONDS, Process, Roster, find
 
 M1 = MachineId(1)
 
@@ -108,3 +109,16 @@ def test_one_that_does_not_heed_sigterm_is_killed(roster: Roster) -> None:
         roster.stop([M1], grace_seconds=0.2)
         assert stubborn.wait() == -9
     assert roster.look(M1).gone is Gone.STOPPED
+
+
+def test_what_ended_long_ago_is_forgotten_and_the_rest_kept(
+    roster: Roster, sleeper: Process
+) -> None:
+    for number in (2, 3):
+        roster.of(MachineId(number)).mkdir()
+        roster.ended(MachineId(number), 0, 1.0)
+    roster.enter(M1, sleeper, me())
+    long_ago = time.time() - 2 * KEPT_SECONDS
+    os.utime(roster.of(MachineId(2)) / "ended.json", (long_ago, long_ago))
+    roster.forget_old()
+    assert roster.machines() == [M1, MachineId(3)]
