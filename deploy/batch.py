@@ -81,6 +81,7 @@ class Job:
     node: str = ""
     gone: Gone | None = None
     detail: str = ""
+    doomed: bool = False  # it waits for ever: as good as gone, and to be cancelled
 
 
 class Batch(abc.ABC):
@@ -120,9 +121,9 @@ class Batch(abc.ABC):
     async def _jobs(self) -> Sequence[Job]:
         """All jobs of this user that are there, and those that ended lately, if they are told."""
 
-    @abc.abstractmethod
-    async def _account(self, machine: MachineId) -> Job | None:
-        """What the accounts tell of a job that is no longer among `_jobs`."""
+    async def _account(self, machine: MachineId) -> Job | None:  # noqa: ARG002
+        """What the accounts tell of a job that is no longer among `_jobs`; not all keep some."""
+        return None
 
     @abc.abstractmethod
     async def _cancel(self, ids: Sequence[str]) -> None: ...
@@ -140,17 +141,15 @@ class Batch(abc.ABC):
         failed: dict[MachineId, Sighting] = {}
         error: BackendError | None = None
         for run in list(self._book.open(fresh)):
-            machines = [run.machine(index) for index in range(run.count)]
-            try:
-                error = None if error is None else error
-                if error is None:
+            if error is None:
+                try:
                     started |= await self._start(run)
                     continue
-            except BackendError as refusal:
-                error = refusal
+                except BackendError as refusal:
+                    error = refusal
             self._book.forget(run)
             lost = Sighting(State.GONE, gone=Gone.FAILED, detail=str(error))
-            failed |= dict.fromkeys(machines, lost)
+            failed |= dict.fromkeys(run.machines, lost)
         if error and not started:
             raise error
         return {**started, **failed}
@@ -159,10 +158,14 @@ class Batch(abc.ABC):
         found = {machine: self._remembered(machine) for machine in machines}
         if None in found.values():
             jobs = await self._ours()
+            doomed = []
             for machine, seen in found.items():
                 if seen is None:
                     job = jobs.get(machine) or await self._account(machine)
                     found[machine] = self._seen(machine, job) if job else self._missing(machine)
+                    doomed += [job.id] if job and job.doomed else []
+            if doomed:
+                await self._cancel(doomed)
         return {machine: seen for machine, seen in found.items() if seen}
 
     async def stop(self, machines: Sequence[MachineId]) -> None:
@@ -184,7 +187,8 @@ class Batch(abc.ABC):
         return await asyncio.to_thread(self._book.log, machine)
 
     async def close(self) -> None:
-        pass
+        """Nothing is held open; what is written down stays."""
+        self._vanished.clear()
 
     # --- starting ---
 
@@ -195,7 +199,7 @@ class Batch(abc.ABC):
         if unsure:
             there = await self._ours()
             for run in unsure.values():
-                if not any(run.machine(index) in there for index in range(run.count)):
+                if there.keys().isdisjoint(run.machines):
                     self._book.forget(run)
         return await self.status([m for m in entered if self._book.find(m)])
 
@@ -208,11 +212,9 @@ class Batch(abc.ABC):
                 raise
             job = there.id
         self._book.submitted(run, job)
-        machines = [run.machine(index) for index in range(run.count)]
-        if asked := [machine for machine in machines if self._book.stopping(machine)]:
+        if asked := [machine for machine in run.machines if self._book.stopping(machine)]:
             await self.stop(asked)  # while it was handed in
-        waiting = Sighting(State.QUEUED, f"job {job}")
-        return dict.fromkeys(machines, waiting)
+        return dict.fromkeys(run.machines, Sighting(State.QUEUED, f"job {job}"))
 
     def _script(self, run: Run) -> str:
         return SCRIPT.format(

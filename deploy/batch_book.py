@@ -1,4 +1,4 @@
-"""What was asked of a batch system, kept in a folder that its nodes see and that survives the master.
+"""What was asked of a batch system, kept in a folder that its nodes see.
 
 A run is one submission: an array of jobs for machines with consecutive numbers. Its folder holds,
 for the job with index i,
@@ -35,8 +35,9 @@ class Run:
     slots: int
     job: str = ""  # the batch system's name for it; "" until it has answered
 
-    def machine(self, index: int) -> MachineId:
-        return MachineId(self.first + index)
+    @property
+    def machines(self) -> list[MachineId]:
+        return [MachineId(self.first + index) for index in range(self.count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,8 @@ class Book:
     def forget(self, run: Run) -> None:
         """It was never submitted."""
         shutil.rmtree(self.folder(run), ignore_errors=True)
-        for index in range(run.count):
-            self._runs.pop(run.machine(index), None)
+        for machine in run.machines:
+            self._runs.pop(machine, None)
 
     # --- machines ---
 
@@ -136,7 +137,7 @@ class Book:
         self._know(run)
 
     def _know(self, run: Run) -> None:
-        self._runs |= {run.machine(index): run for index in range(run.count)}
+        self._runs |= dict.fromkeys(run.machines, run)
 
 
 def _consecutive(tickets: Sequence[Ticket]) -> Iterator[list[Ticket]]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.deploy import processes, settings
 from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job, verdict
@@ -52,7 +51,6 @@ HOPELESS: Final = {  # reasons for waiting that no waiting ends
     "DependencyNeverSatisfied",
     "InvalidAccount",
     "InvalidQOS",
-    "JobHeldAdmin",
     "PartitionConfig",
     "PartitionNodeLimit",
     "PartitionTimeLimit",
@@ -125,11 +123,6 @@ class Slurm(Batch):
             raise _error(answer)
         return [job for line in answer.stdout.splitlines() if (job := _job(line))]
 
-    async def _account(self, machine: MachineId) -> Job | None:
-        """The job's own word is enough once Slurm has forgotten it: not all clusters keep accounts."""
-        del machine
-        return None
-
     async def _cancel(self, ids: Sequence[str]) -> None:
         answer = await _slurm("scancel", "-Q", *ids)
         if answer.code and "nvalid job id" not in answer.stderr:  # it has ended meanwhile
@@ -144,7 +137,7 @@ def _job(line: str) -> Job | None:
     index = id_.rpartition("_")[2]
     if not index.isdigit():
         return None
-    gone, detail = None, ""
+    gone, detail, doomed = None, "", False
     if state in LIVING:
         living = State.UP
         detail = "suspended by Slurm" if state in {"SUSPENDED", "STOPPED"} else ""
@@ -152,11 +145,11 @@ def _job(line: str) -> Job | None:
         living = STATES[state]
         detail = f"waits: {reason}" if living is State.QUEUED and reason != "None" else ""
         if living is State.QUEUED and reason in HOPELESS:
-            living, gone = State.GONE, Gone.FAILED
-            detail = f"Slurm will never start its job: {reason}"
+            living, gone, doomed = State.GONE, Gone.FAILED, True
+            detail = f"Slurm would never start its job: {reason}"
     else:
         living = State.GONE
-        gone, detail = ENDS.get(state) or verdict(_exit_code(int(status)))
+        gone, detail = ENDS.get(state) or verdict(_exit_code(status))
         if state not in {*ENDS, "COMPLETED", "FAILED"}:
             gone, detail = Gone.FAILED, f"its job ended as {state}"
         elif reason in HOPELESS:
@@ -171,12 +164,17 @@ def _job(line: str) -> Job | None:
         node=node,
         gone=gone,
         detail=detail,
+        doomed=doomed,
     )
 
 
-def _exit_code(status: int) -> int:
-    """From the status that `wait` gives, as a shell would say it."""
-    return status >> 8 if status >> 8 else 128 + (status & 0x7F) if status & 0x7F else 0
+def _exit_code(status: str) -> int:
+    """As a shell would say it: from `code:signal`, or the number that `wait` gives."""
+    if ":" in status:
+        code, number = (int(part) for part in status.split(":"))
+    else:
+        code, number = int(status) >> 8, int(status) & 0x7F
+    return code or (128 + number if number else 0)
 
 
 def _seconds(clock: str) -> float:

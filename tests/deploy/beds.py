@@ -7,10 +7,11 @@ def test_...(slurm_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -66,6 +67,14 @@ def until(look: Callable[[], T], seconds: float = 30) -> T:
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.05)
     return seen
+
+
+def kill_marked(entry: str) -> None:
+    """Kill, as a power cut would, every process with this `NAME=value` in its environment."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # gone meanwhile
+            if entry.encode() in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 @contextmanager
