@@ -52,12 +52,9 @@ def read(db: sqlite3.Connection, bag: int) -> Iterator[tuple[int, float, bytes]]
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
     """
     expected = 0
-    rows = db.execute(
-        "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id",
-        keys_of(bag),
-    )
+    query = "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id"
     try:
-        for at, events, crc, data in rows:
+        for at, events, crc, data in db.execute(query, keys_of(bag)):
             first = at - key(bag, 0)
             if first != expected:
                 raise StoreDamagedError(

@@ -1,5 +1,6 @@
 """What the store answers: bags, results, attempts, machines, decisions; it cannot write."""
 
+import sqlite3
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Reader:
     """A connection of its own, for one thread at a time; sees all that is committed."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._db = schema.open_reading(folder)
 
     def close(self) -> None:
@@ -133,9 +135,10 @@ class Reader:
         )
         return Page([task_row(row) for row in rows], total)
 
-    def every_task(self, bag: BagId) -> Iterator[TaskRow]:
-        """All results in the order of the tasks, read in pieces."""
+    def every_task(self, bag: BagId, since: TaskId = TaskId(0)) -> Iterator[TaskRow]:
+        """All results in the order of the tasks, from one on, read in pieces."""
         low, high = schema.keys_of(bag)
+        low += since
         query = (
             f"SELECT {_ATTEMPT} FROM results WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_PIECE}"
         )
@@ -157,7 +160,7 @@ class Reader:
     def every_attempt(self, bag: BagId) -> Iterator[TaskRow]:
         """The attempts that did not become their task's result."""
         query = f"SELECT {_ATTEMPT} FROM attempts WHERE id BETWEEN ? AND ? ORDER BY id, attempt"
-        return map(task_row, self._db.execute(query, schema.keys_of(bag)))
+        return map(task_row, self._rows(query, *schema.keys_of(bag)))
 
     def clusters(self, bag: BagId) -> list[ClusterRow]:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
@@ -177,11 +180,17 @@ class Reader:
             "SELECT wall_seconds FROM results WHERE id BETWEEN ? AND ? AND cluster = ? "
             f"AND outcome = {int(Outcome.DONE)} ORDER BY wall_seconds"
         )
-        rows = self._db.execute(query, (*schema.keys_of(bag), cluster))
+        rows = self._rows(query, *schema.keys_of(bag), cluster)
         return array("d", (seconds for (seconds,) in rows))
 
     def _all(self, query: str, *values: Any) -> list[Any]:
-        return self._db.execute(query, values).fetchall()
+        return list(self._rows(query, *values))
+
+    def _rows(self, query: str, *values: Any) -> Iterator[Any]:
+        try:
+            yield from self._db.execute(query, values)
+        except sqlite3.DatabaseError as error:
+            raise schema.unreadable(error, self._folder) from error
 
 
 def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:

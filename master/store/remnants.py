@@ -28,9 +28,11 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
             with (copy / schema.FILE).open("ab") as file:
                 file.truncate(length)  # with zeros, which are no pages: they will be noticed
             with closing(schema.open_reading(copy)) as db:
+                db.text_factory = _decode
                 yield db
         return
     with closing(db):
+        db.text_factory = _decode
         yield db
 
 
@@ -51,6 +53,11 @@ def rows_from_both_ends(
             yield from db.execute(f"{query} DESC", (low, high))
         except sqlite3.DatabaseError:
             return
+
+
+def _decode(text: bytes) -> str:
+    """Without raising: whether the row is whole is told by its checksum."""
+    return text.decode(errors="replace")
 
 
 def _length_in_header(path: Path) -> int:

@@ -40,7 +40,8 @@ def salvage(damaged: Path, fresh: Path) -> Findings:
 def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     # The master's name marks its machines at every provider: it must stay the same.
     meta = old.execute("SELECT value FROM meta WHERE key = 'master'").fetchone()
-    new.execute("UPDATE meta SET value = ? WHERE key = 'master'", meta)
+    if meta:
+        new.execute("UPDATE meta SET value = ? WHERE key = 'master'", meta)
     for table in _TABLES:
         for _, *row in remnants.rows_from_both_ends(old, "rowid, *", table):
             if table not in _CHECKED or record.intact(tuple(row)):
