@@ -119,6 +119,7 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
             "use the release of BaTS that wrote them"
         )
     values = {name: value for name, value in written.items() if name != "format"}
+    values["known"] = tuple(map(tuple, values["known"]))
     values["sampling"] = Sampling(values["sampling"])
     values["offerings"] = tuple(
         Offering(

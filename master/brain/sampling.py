@@ -34,6 +34,9 @@ def begin(run: Run) -> None:
         run.phase = Phase.EXECUTING
         run.chosen, run.chosen_at = "free", run.now
         return
+    if settings.known:
+        _take_as_known(run, settings.known)
+        return
     run.sample = _draw_sample(run)
     workers = _workers(run, priced)
     if settings.budget is None:
@@ -54,7 +57,9 @@ def begin(run: Run) -> None:
 def complete(run: Run) -> bool:
     """Whether every cluster that takes part has its sample, or the bag is empty already."""
     sample = run.sample
-    if sample is None or run.tasks.unfinished == 0:
+    if sample is None:
+        return bool(run.settings.known)
+    if run.tasks.unfinished == 0:
         return True
     part = _taking_part(run)
     if not any(sample.observed[c.index] for c in part):
@@ -109,14 +114,7 @@ def finish(run: Run) -> None:
     else:
         for c in part:
             c.profile = RuntimeProfile(sample.observed[c.index].values())
-        if part:
-            sample.base = part[0].index
-            run.canonical = RuntimeProfile(sample.observed[sample.base].values())
-            base_mean = part[0].profile.mean_done
-            for c in part[1:]:
-                c.line = Line(0.0, c.profile.mean_done / base_mean)
-                for seconds in sample.observed[c.index].values():
-                    run.canonical.add(run.to_canonical(c.index, seconds))
+        _draw_lines_by_means(run, part)
     for c in run.clusters:
         for task in sample.left[c.index]:
             run.tasks.undraw(task)
@@ -145,6 +143,22 @@ def leave_out_late(run: Run) -> None:
             and run.now - run.began_at > patience
         ):
             fleet.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
+
+
+def _take_as_known(run: Run, known: tuple[tuple[float, ...], ...]) -> None:
+    """Runtimes of an earlier run take the place of the sample."""
+    for c, runtimes in zip(run.clusters, known, strict=True):
+        c.profile = RuntimeProfile(runtimes)
+    _draw_lines_by_means(run, [c for c in run.clusters if c.profile.count])
+
+
+def _draw_lines_by_means(run: Run, part: list[ClusterState]) -> None:
+    """Without tasks in common, the ratio of mean runtimes converts between clusters."""
+    for c in part[1:]:
+        c.line = Line(0.0, c.profile.mean_done / part[0].profile.mean_done)
+    run.canonical = RuntimeProfile(
+        run.to_canonical(c.index, seconds) for c in part for seconds in c.profile.sample()
+    )
 
 
 def _draw_sample(run: Run) -> Sample:

@@ -30,6 +30,7 @@ class Settings:
     deadline_seconds: float | None = None
     rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
     sampling: Sampling = Sampling.REGRESSION
+    known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples
     replicate: bool = True  # whether running tasks may be copied in the tail
