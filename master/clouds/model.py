@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.deploy.registry import names
-from bats.master.userfile import Checked, Reads, Whole, Written, amount, duration, fail, suggestion
+from bats.master.checked import Checked, Reads, Whole, amount, duration, fail, suggestion
+from bats.master.userfile import Written
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}")
 _DURATION: Final = {"type": ["string", "number"], "examples": ["hour", "minute", "90s"]}

@@ -12,8 +12,9 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy import settings
 from bats.deploy.registry import BACKENDS
+from bats.master.checked import check
 from bats.master.clouds.model import CloudsFile, OfferingTable
-from bats.master.userfile import Document, check, read_document, sentence
+from bats.master.userfile import Document, read_document, sentence
 
 HERE: Final = "bats-clouds.toml"
 VARIABLE: Final = "BATS_CLOUDS"

@@ -9,6 +9,7 @@ from pydantic import Field
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.common.units import octets
+from bats.master.checked import Checked, Reads, Whole, amount, duration, suggestion, text_of
 from bats.master.sweep.columns import (
     Chained,
     Column,
@@ -20,7 +21,6 @@ from bats.master.sweep.columns import (
     range_of,
     spaced,
 )
-from bats.master.userfile import Checked, Reads, Whole, amount, duration, suggestion, text_of
 
 PICKS: Final = (
     "ask",

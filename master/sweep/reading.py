@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from bats.common.errors import UsageError
+from bats.master.checked import check
 from bats.master.sweep.columns import Column
 from bats.master.sweep.model import LinesOf, SweepFile
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import ARRAY, MistakeError, Sweep
 from bats.master.sweep.tables import csv_axis, lines_of
-from bats.master.userfile import Document, check, read_document, sentence
+from bats.master.userfile import Document, read_document, sentence
 
 KINDS = ("toml", "yaml", "json")
 

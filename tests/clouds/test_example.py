@@ -1,0 +1,99 @@
+"""The clouds file that `bats clouds init` writes is right as it stands, and with its hints in."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bats.common.money import NOTHING, money
+from bats.master.clouds.example import example
+from bats.master.clouds.found import Found, Queue, hosts, look_around, partitions, queues
+from bats.master.clouds.reading import Clouds, load
+
+SINFO = """\
+debug*|8/24/0/32
+long|0/64/0/64
+long|4/4/0/8
+"""
+QSTAT = """\
+CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE
+--------------------------------------------------------------------------------
+all.q                             0.01      0      0      8      8      0      0
+"""
+SSH = """\
+# mine
+Host n1 n2  *.cluster !no
+    User me
+host gateway
+Match all
+"""
+FULL = Found(
+    cores=4,
+    partitions=partitions(SINFO),
+    queues=queues(QSTAT),
+    hosts=hosts(SSH),
+    aws=True,
+    region="eu-west-1",
+)
+
+
+def loaded(text: str, folder: Path) -> Clouds:
+    path = folder / "clouds.toml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_what_sinfo_and_qstat_and_the_ssh_config_say():
+    assert FULL.partitions == (Queue("debug", 32, default=True), Queue("long", 72))
+    assert FULL.queues == (Queue("all.q", 8),)
+    assert FULL.hosts == ("n1", "n2", "gateway")
+
+
+def test_on_an_ordinary_computer_it_offers_this_computer_for_nothing(tmp_path: Path):
+    found = loaded(example(Found(cores=4)), tmp_path)
+    (here,) = found.offerings
+    assert (here.name, here.backend, here.price, here.slots) == ("here", "local", NOTHING, 4)
+    assert found.currency == "$"
+
+
+def test_where_there_is_slurm_it_offers_the_default_partition_in_core_hours(tmp_path: Path):
+    found = loaded(example(Found(cores=4, partitions=FULL.partitions)), tmp_path)
+    (debug,) = found.offerings
+    assert (debug.name, debug.backend, debug.max_machines) == ("slurm-debug", "slurm", 32)
+    assert debug.settings == {"partition": "debug"}
+    assert (debug.price, found.currency) == (-(-money(1) // 60), "core-hours")
+
+
+def test_everything_that_is_commented_out_can_be_put_in(tmp_path: Path):
+    text = example(FULL)
+    everything = re.sub(r"^# (\[|[a-z_]+ = )", r"\1", text, flags=re.MULTILINE)
+    assert [one.name for one in loaded(everything, tmp_path).offerings] == [
+        "here", "slurm-debug", "slurm-long", "sge", "hosts", "t3.medium",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.text(max_size=12), st.integers(0, 10**6)), max_size=3, unique=True))
+def test_whatever_partitions_are_called_the_file_can_be_read(
+    tmp_path_factory: pytest.TempPathFactory, some: list[tuple[str, int]]
+):
+    made = partitions("\n".join(f"{name}|0/0/0/{cores}" for name, cores in some))
+    text = example(Found(partitions=made))
+    if "offering" in re.sub(r"^#.*$", "", text, flags=re.MULTILINE):
+        loaded(text, tmp_path_factory.getbasetemp())
+
+
+def test_looking_around_in_an_empty_home_finds_this_computer(tmp_path: Path):
+    found = look_around({"HOME": str(tmp_path)})
+    assert found.cores >= 1
+    assert (found.hosts, found.aws) == ((), False)
+
+
+def test_looking_around_finds_hosts_and_credentials(tmp_path: Path):
+    for name, text in ((".ssh/config", SSH), (".aws/credentials", "[default]")):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_text(text)
+    found = look_around({"HOME": str(tmp_path), "AWS_REGION": "eu-west-1"})
+    assert (found.hosts, found.aws, found.region) == (("n1", "n2", "gateway"), True, "eu-west-1")
