@@ -1,4 +1,4 @@
-"""How sure a schedule is: what a predictor promises with some confidence."""
+"""How sure a schedule is: what a predictor promises of it with some confidence."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,16 @@ from bats.common.money import Money
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """With this confidence the bag ends within both; None where no statement was made."""
+    """With this confidence the bag ends within `makespan_seconds` and costs at most `cost`.
+
+    The chances are those of staying within the budget and the deadline asked about; without one
+    they are 1. The median run takes `median_seconds` and costs `median_cost`.
+    """
 
     confidence: float
-    makespan_seconds: float | None = None
-    cost: Money | None = None
-    chance_in_budget: float | None = None
-    predictor: str = ""
+    makespan_seconds: float
+    cost: Money
+    chance_in_budget: float
+    chance_in_deadline: float
+    median_seconds: float
+    median_cost: Money
