@@ -15,6 +15,8 @@ from bats.deploy.ssh_client import Client, explain
 OPEN_SECONDS: Final = 20.0
 RETRY_FIRST_SECONDS: Final = 1.0
 RETRY_LAST_SECONDS: Final = 30.0
+# Only the end of the far sshd ends what still runs through the tunnel.
+FAR_END: Final = "exec /bin/sh -c 'echo open; cat; kill $PPID'"
 ALLOCATED: Final = re.compile(r"Allocated port (\d+) for remote forward")
 
 
@@ -47,7 +49,7 @@ class Tunnel:
         forward = f"127.0.0.1:{self.port}:{self.target}"
         self._process = await asyncio.create_subprocess_exec(
             *("ssh", *self._client.alone(), "-o", "ExitOnForwardFailure=yes", "-R", forward),
-            *("--", self._host, "echo open; exec cat"),
+            *("--", self._host, FAR_END),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -283,7 +283,7 @@ class BackendContract:
         async with Endpoint(bench.reach, listen=bench.listen) as master:
             tickets = [master.ticket() for _ in range(2)]
             machines = {ticket.machine for ticket in tickets}
-            await asyncio.to_thread(_start_and_be_killed, bench, tickets)
+            await asyncio.to_thread(start_and_be_killed, bench.offering, bench.site, tickets)
             async with bench.backend() as backend:
                 for machine in machines:
                     await master.joined(machine, bench.patience_seconds)
@@ -333,9 +333,9 @@ def _expect_nowhere(secret: str, folder: str) -> None:
             assert secret.encode() not in file.read_bytes(), file
 
 
-def _start_and_be_killed(bench: Bench, tickets: Sequence[Ticket]) -> None:
+def start_and_be_killed(offering: Offering, site: Site, tickets: Sequence[Ticket]) -> None:
     """Start machines from a process that is then killed as if by the kernel."""
-    told = {"offering": asdict(bench.offering), "site": asdict(bench.site)}
+    told = {"offering": asdict(offering), "site": asdict(site)}
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "bats.deploy.testing"],
         stdin=subprocess.PIPE,

@@ -1,10 +1,13 @@
 """What is special to hosts: their errors as sentences, the way back, installing, silence."""
 
+import asyncio
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +22,24 @@ from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BackendError, BusyError, Gone, RefusedError, Site, State
 from bats.deploy.ssh import Ssh
 from bats.deploy.ssh_client import explain
-from bats.deploy.testing import becomes
+from bats.deploy.testing import becomes, eventually, start_and_be_killed
 
 LONG = 30.0  # more than any of this takes
 
 
-@asynccontextmanager
-async def hosts(bed: Bed, home: Path, **settings: Any) -> AsyncIterator[Ssh]:
+def offering(bed: Bed, **settings: Any) -> Offering:
     config = bed.environment["BATS_SSH_CONFIG"]
     table = {"config": config, "hosts": "h[1-3]", "folder": f"{bed.state}/far", **settings}
-    offering = Offering(ClusterName("hosts"), NOTHING, 3600, 9, backend="ssh", settings=table)
-    worker = (sys.executable, "-m", "bats.worker")
-    backend = Ssh(offering, Site(home.name, str(home), worker))
+    return Offering(ClusterName("hosts"), NOTHING, 3600, 9, backend="ssh", settings=table)
+
+
+def site(home: Path) -> Site:
+    return Site(home.name, str(home), (sys.executable, "-m", "bats.worker"))
+
+
+@asynccontextmanager
+async def hosts(bed: Bed, home: Path, **settings: Any) -> AsyncIterator[Ssh]:
+    backend = Ssh(offering(bed, **settings), site(home))
     try:
         yield backend
     finally:
@@ -192,6 +201,33 @@ async def test_a_restarted_master_opens_the_tunnels_of_its_machines_again(
                 await master.joined(ticket.machine, LONG)
                 result = await master.run(ticket.machine, "true", LONG)
                 assert result.outcome == Outcome.DONE
+
+
+@pytest.mark.backend("ssh")
+async def test_the_tunnels_of_a_master_that_was_killed_close_by_themselves(
+    ssh_bed: Bed, tmp_path: Path
+) -> None:
+    async with Endpoint("127.0.0.1") as master:
+        ticket = master.ticket()
+        through = offering(ssh_bed, hosts="h1", tunnel=True)
+        await asyncio.to_thread(start_and_be_killed, through, site(tmp_path), [ticket])
+        await eventually(
+            partial(asyncio.to_thread, tunnels_to, master.address), lambda t: not t, LONG, "closed"
+        )
+        async with hosts(ssh_bed, tmp_path, hosts="h1", tunnel=True) as later:
+            (found,) = await later.list_ours()
+            assert found.machine == ticket.machine
+
+
+def tunnels_to(address: str) -> list[str]:
+    """All ssh processes of this computer that lead there."""
+    target = f":{address.removeprefix('tcp://')}\0".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if target in entry.read_bytes():
+                found.append(entry.parent.name)
+    return found
 
 
 def tunnel_setting(bed: Bed) -> bool | str:
