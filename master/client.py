@@ -1,0 +1,184 @@
+"""A client's end of the link: asks the master, and says in a sentence when it cannot be reached."""
+
+import asyncio
+import itertools
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Final
+
+import zmq
+import zmq.asyncio
+
+from bats.common.codec import ProtocolError, decode, encode
+from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, UsageError
+from bats.common.keys import Access
+from bats.common.link import set_up_client
+from bats.common.messages import Chunk, Refused, Reply, Request
+
+Body = dict[str, Any]
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 60.0
+_TELLING_SECONDS: Final = 0.3  # an address that is refused gets so long to come up after all
+_EVENT: Final = struct.Struct("=HI")
+_WATCHED: Final = (
+    zmq.Event.HANDSHAKE_SUCCEEDED
+    | zmq.Event.HANDSHAKE_FAILED_AUTH
+    | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
+    | zmq.Event.CONNECT_RETRIED
+    | zmq.Event.DISCONNECTED
+)
+
+
+class MasterError(BatsError):
+    """The master could not do what was asked; the words and the exit code are its own."""
+
+    def __init__(self, words: str, exit_code: int) -> None:
+        super().__init__(words)
+        self.exit_code = exit_code  # type: ignore[misc]
+
+
+class Client:
+    """One connection; any number of questions at a time."""
+
+    def __init__(self, context: zmq.asyncio.Context, access: Access, address: str) -> None:
+        self.address = address
+        self._release = version("bats-scheduler")
+        self._numbers = itertools.count(1)
+        self._open: dict[int, asyncio.Queue[Chunk | Reply | BatsError]] = {}
+        self._socket = context.socket(zmq.DEALER)
+        set_up_client(self._socket, access.pair, access.server_key)
+        self._monitor = self._socket.get_monitor_socket(_WATCHED)
+        self._hearing: asyncio.Task[None] | None = None
+        self._socket.connect(address)
+
+    async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
+        """The answer. Raises what the master says as BatsError, UnreachableError if it says nothing."""
+        answer: Body = {}
+        async for part, last in self._conversation(verb, body, timeout_seconds):
+            if last:
+                answer = part
+        return answer
+
+    async def stream(
+        self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any
+    ) -> AsyncIterator[Body]:
+        """The parts of a long answer; each may take so long."""
+        async for part, last in self._conversation(verb, body, timeout_seconds):
+            if not last:
+                yield part
+
+    async def _conversation(
+        self, verb: str, body: Body, timeout_seconds: float
+    ) -> AsyncIterator[tuple[Body, bool]]:
+        number = next(self._numbers)
+        heard = self._open[number] = asyncio.Queue()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._socket.send(encode(Request(number, verb, body, self._release)))
+            while True:
+                async with asyncio.timeout(timeout_seconds):
+                    message = await heard.get()
+                if isinstance(message, BatsError):
+                    raise message
+                if isinstance(message, Reply):
+                    if message.error:
+                        raise _error(message)
+                    yield message.body, True
+                    return
+                yield message.body, False
+        except TimeoutError:
+            raise UnreachableError(
+                f"The master at {self.address} did not answer `{verb}` within {timeout_seconds:g} s."
+            ) from None
+        finally:
+            del self._open[number]
+
+    # --- the connection ---
+
+    async def up(self, seconds: float) -> str:
+        """ "" when the master has let us in, else why not."""
+        why = f"does not answer within {seconds:g} s"
+        limit = seconds
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while (left := began + limit - loop.time()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    what, *_ = await self._monitor.recv_multipart()
+            except TimeoutError:
+                break
+            event, _ = _EVENT.unpack(what)
+            if event == zmq.Event.HANDSHAKE_SUCCEEDED:
+                self._hearing = asyncio.create_task(self._hear())
+                return ""
+            if event == zmq.Event.HANDSHAKE_FAILED_AUTH:
+                return "does not know the key in this access file"
+            if event == zmq.Event.CONNECT_RETRIED:
+                why, limit = "is not there: nothing listens", min(limit, _TELLING_SECONDS)
+            elif event == zmq.Event.DISCONNECTED:
+                why = "hangs up: the access file is perhaps another master's"
+        return why
+
+    def close(self) -> None:
+        if self._hearing:
+            self._hearing.cancel()
+        self._socket.disable_monitor()
+        self._socket.close(200)
+
+    async def _hear(self) -> None:
+        while True:
+            frame = await self._socket.recv()
+            try:
+                message = decode(frame)
+            except ProtocolError as error:
+                self._tell_all(error)
+                continue
+            if isinstance(message, Chunk | Reply):
+                if waiting := self._open.get(message.id):
+                    waiting.put_nowait(message)
+            elif isinstance(message, Refused):
+                self._tell_all(UnreachableError(f"The master refused: {message.reason}."))
+
+    def _tell_all(self, error: BatsError) -> None:
+        for waiting in self._open.values():
+            waiting.put_nowait(error)
+
+
+@asynccontextmanager
+async def connect(
+    access: Access, *, timeout_seconds: float = CONNECT_SECONDS
+) -> AsyncIterator[Client]:
+    """A connection to the master, by whichever of its addresses answers first in turn."""
+    context = zmq.asyncio.Context()
+    client: Client | None = None
+    reasons = []
+    try:
+        for address in access.master:
+            client = Client(context, access, address)
+            why = await client.up(timeout_seconds)
+            if not why:
+                break
+            reasons.append(f"The master at {address} {why}.")
+            client.close()
+            client = None
+        if client is None:
+            raise UnreachableError(
+                f"{' '.join(reasons)} Start it with `bats master`, or name its access file with"
+                " `--access`."
+            )
+        yield client
+    finally:
+        if client is not None:
+            client.close()
+        context.destroy(200)
+
+
+def _error(reply: Reply) -> BatsError:
+    for kind in (UsageError, CannotBeMetError, UnreachableError):
+        if kind.exit_code == reply.exit_code:
+            return kind(reply.error)
+    return MasterError(reply.error, reply.exit_code)

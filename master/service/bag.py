@@ -1,0 +1,91 @@
+"""A bag as the service knows it: what was submitted, and how that is kept in the store."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import msgpack
+
+from bats.common.errors import StoreDamagedError
+from bats.common.messages import BagId, BagSpec
+from bats.master.brain.journal import plain_settings, settings_from
+from bats.master.brain.settings import Settings
+from bats.master.store.rows import BagRow
+from bats.master.sweep.sweep import Sweep
+
+HELD: Final = "held"  # submitted, and not to begin before it is released
+QUEUED: Final = "queued"  # begins when those before it have ended
+RUNNING: Final = "running"
+BROKEN: Final = "broken"  # ended by a bug of ours
+OPEN: Final = (HELD, QUEUED, RUNNING)
+"""States of a bag; one that has ended has its outcome for a state."""
+
+
+@dataclass(slots=True)
+class Bag:
+    id: BagId
+    name: str
+    sweep: Sweep
+    settings: Settings
+    created: float  # by the calendar
+    output_folder: str
+    inputs: tuple[tuple[str, str, int, int], ...] = ()  # name, sha256, bytes, mode
+    state: str = QUEUED
+    began: float | None = None  # by the calendar
+    ended: float | None = None
+    words: str = ""  # how it ended
+    pending: list[list[Any]] = field(default_factory=list)  # events for when its turn comes
+
+    def spec(self, cluster: str) -> BagSpec:
+        return self.sweep.spec(
+            self.id, output_folder=self.output_folder, inputs=self.inputs, cluster=cluster
+        )
+
+    def row(self) -> BagRow:
+        spec = {
+            "sweep": self.sweep.to_plain(),
+            "output_folder": self.output_folder,
+            "inputs": self.inputs,
+        }
+        return BagRow(
+            self.id,
+            self.name,
+            cast("bytes", msgpack.packb(spec)),
+            cast("bytes", msgpack.packb(plain_settings(self.settings))),
+            self.sweep.count,
+            self.created,
+            self.state,
+            self.ended,
+            self.summary({}),
+        )
+
+    def summary(self, view: dict[str, Any]) -> str:
+        """`view` is the last that was to be seen of it, when it has ended."""
+        return json.dumps(
+            {"began": self.began, "words": self.words, "pending": self.pending, "view": view}
+        )
+
+
+def bag_from(row: BagRow) -> Bag:
+    """The bag again. Raises StoreDamagedError."""
+    try:
+        spec = msgpack.unpackb(row.spec)
+        summary = json.loads(row.summary) if row.summary else {}
+        return Bag(
+            row.id,
+            row.name,
+            Sweep.from_plain(spec["sweep"]),
+            settings_from(msgpack.unpackb(row.settings)),
+            row.created,
+            spec["output_folder"],
+            tuple((name, sha, size, mode) for name, sha, size, mode in spec["inputs"]),
+            row.state,
+            summary.get("began"),
+            row.ended,
+            summary.get("words", ""),
+            summary.get("pending", []),
+        )
+    except (LookupError, TypeError, ValueError, msgpack.UnpackException) as error:
+        raise StoreDamagedError(
+            f"What was submitted as bag {row.id} cannot be read: {error}."
+        ) from error

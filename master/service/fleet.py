@@ -1,0 +1,170 @@
+"""The fleet: carries out what bags want of machines, each at the back end of its offering."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from bats.common.errors import BatsError
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+from bats.deploy.protocol import Orphan, Site
+from bats.deploy.registry import backend
+from bats.master.brain.events import Cause, SetAside
+from bats.master.brain.machine import MachineState
+from bats.master.brain.state import MANUAL
+from bats.master.service.admission import Admission
+from bats.master.service.numbers import by_hand, outside
+from bats.master.service.options import Options
+from bats.master.service.runner import Runner
+from bats.master.service.workers import Workers
+from bats.master.service.yard import Watched, Yard, Yardkeeper
+from bats.master.store.store import Store
+
+log = structlog.get_logger()
+
+
+class Fleet:
+    def __init__(self, options: Options, site: Site, admission: Admission, store: Store) -> None:
+        self._options = options
+        self._store = store
+        self._site = site
+        self._admission = admission
+        self._yards: dict[tuple[Any, ...], Yard] = {}
+        self._machines: dict[MachineId, tuple[Yard, Watched]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.workers: Workers | None = None
+        self.addresses: tuple[str, ...] = ()
+        self.server_key = ""
+
+    async def close(self) -> None:
+        """Let go of the back ends; machines live on, as long as their lease."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for yard in self._yards.values():
+            await yard.close()
+
+    # --- what bags want -----------------------------------------------------------------------------
+
+    def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
+        wanted = [one for one in machines if runner.wants(one)]
+        offering = runner.bag.settings.offerings[cluster]
+        try:
+            yard = self._yard(offering)
+        except BatsError as error:
+            self.set_aside(runner, cluster, wanted, str(error))
+            return
+        watched = [Watched(machine, runner, cluster) for machine in wanted]
+        for one in watched:
+            self._machines[one.machine] = yard, one
+        yard.start(watched)
+
+    def stop(self, machine: MachineId, reason: str) -> None:
+        yard, watched = self._machines.get(machine, (None, None))
+        if yard is not None and watched is not None:
+            yard.stop(watched, reason)
+
+    def adopt(self, runner: Runner) -> None:
+        """After a restart: the machines of this bag are watched again, or stopped."""
+        for known in runner.engine.run.alive():
+            machine = outside(runner.id, known.id)
+            if by_hand(machine):
+                continue
+            try:
+                yard = self._yard(known.offering)
+            except BatsError as error:
+                self.set_aside(runner, known.cluster, [machine], str(error))
+                continue
+            watched = Watched(machine, runner, known.cluster)
+            watched.asked = watched.resumed = True
+            watched.joined = known.joined_at is not None
+            watched.charged_since = known.charged_since
+            self._machines[machine] = yard, watched
+            yard.adopt(watched)
+            if known.state is MachineState.STOPPING:
+                yard.stop(watched, "it was to be stopped before the restart")
+
+    def set_aside(
+        self, runner: Runner, cluster: int, machines: Iterable[MachineId], reason: str
+    ) -> None:
+        """Nothing more can be had of this offering."""
+        runner.happen(SetAside(cluster, reason))
+        for machine in machines:
+            if runner.wants(machine):
+                runner.gone(machine, None, Cause.FAILED, reason)
+            elif machine not in self._machines:
+                runner.gone(machine, None, Cause.STOPPED, reason)
+
+    # --- what workers tell -----------------------------------------------------------------------------
+
+    def joined(self, machine: MachineId) -> None:
+        if found := self._machines.get(machine):
+            found[1].joined = True
+            found[0].look()
+
+    def left(self, machine: MachineId) -> None:
+        """Its worker said goodbye: it will be gone soon."""
+        if found := self._machines.get(machine):
+            found[1].left.set()
+            found[0].look()
+
+    def look(self, machine: MachineId) -> None:
+        if found := self._machines.get(machine):
+            found[0].look()
+
+    # --- what is left over ----------------------------------------------------------------------------------
+
+    def clean_up(self, offerings: Iterable[Offering]) -> None:
+        """Find machines of an earlier life of this master that are in no book, and stop them."""
+        for offering in offerings:
+            if offering.backend != MANUAL:
+                task = asyncio.create_task(self._stop_orphans(offering))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def orphans(self, offering: Offering) -> list[Orphan]:
+        found = await self._yard(offering).backend.list_ours()
+        return [orphan for orphan in found if orphan.machine not in self._machines]
+
+    async def _stop_orphans(self, offering: Offering) -> None:
+        try:
+            orphans = await self.orphans(offering)
+            for orphan in orphans:
+                log.warning(
+                    "stopping a machine that is in no bag's books",
+                    offering=offering.name,
+                    machine=orphan.machine,
+                    address=orphan.address,
+                    charged_seconds=orphan.charged_seconds,
+                )
+            if numbers := [one.machine for one in orphans if one.machine is not None]:
+                await self._yard(offering).backend.stop(numbers)
+        except BatsError as error:
+            log.warning(
+                "cannot look for left-over machines", offering=offering.name, reason=str(error)
+            )
+        except Exception:
+            log.exception("back end failed", offering=offering.name)
+
+    def _yard(self, offering: Offering) -> Yard:
+        key = (offering.name, offering.backend, repr(sorted(offering.settings.items())))
+        if (yard := self._yards.get(key)) is None:
+            assert self.workers is not None
+            keeper = Yardkeeper(
+                self._options,
+                self._admission,
+                self._store,
+                self.workers,
+                self.addresses,
+                self.server_key,
+                self.set_aside,
+                self._gone,
+            )
+            yard = self._yards[key] = Yard(offering, backend(offering, self._site), keeper)
+        return yard
+
+    def _gone(self, machine: MachineId) -> None:
+        self._machines.pop(machine, None)
+        self._admission.revoke(machine)

@@ -1,0 +1,263 @@
+"""The master, put together: state folder, keys, socket, store, bags, fleet; serving until told."""
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Final, Self
+
+import structlog
+import zmq
+
+from bats.common.errors import StoreDamagedError
+from bats.common.keys import Access, read_access
+from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
+from bats.deploy.protocol import Site
+from bats.master.service.admission import Admission, Peer
+from bats.master.service.bags import Bags
+from bats.master.service.fleet import Fleet
+from bats.master.service.hall import Hall
+from bats.master.service.home import ACCESS, Home, addresses
+from bats.master.service.options import Options
+from bats.master.service.requests import Requests
+from bats.master.service.router import Heard, Router
+from bats.master.service.workers import Workers
+from bats.master.service.zap import Gatekeeper
+from bats.master.store.blobs import Blobs
+from bats.master.store.store import Store, Trouble
+
+_LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
+
+log = structlog.get_logger()
+
+
+class Master:
+    """Used as `async with Master(options) as master`; then `master.access` reaches it."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.release = version("bats-scheduler")
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._started = time.monotonic()
+        self._lag = 0.0
+        self._trouble = ""
+        self._closers: list[Callable[[], Any]] = []
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._close()
+
+    def _open(self) -> None:
+        options = self.options
+        self.home = home = Home(options.state)
+        self.store = Store(home.folder, self.release, self._on_trouble)
+        self._closers.append(self._close_store)
+        self.blobs = Blobs(home.folder)
+        self.admission = Admission(home.client.public, home.worker.public)
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._closers.append(context.term)
+        self.gate = Gatekeeper(context, lambda key: self.admission.peer(key) is not None)
+        self._closers.append(self.gate.close)
+        site = Site(self.store.master_id, str(home.folder), options.worker_command)
+        self.fleet = Fleet(options, site, self.admission, self.store)
+        self._closers.append(self.fleet.close)
+        self.router = Router(context, home.server, self._hear, self._lost)
+        self._closers.append(self.router.close)
+        self.port = self.router.bind(options.bind, self._port())
+        self.addresses = addresses(options, self.port)
+        self.workers = Workers(
+            self.router,
+            self.store,
+            self.release,
+            options.heartbeat_seconds,
+            options.silence_seconds,
+        )
+        self._closers.append(self.workers.close)
+        self.fleet.workers = self.workers
+        self.fleet.addresses = self.addresses
+        self.fleet.server_key = home.server.public
+        self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission)
+        self.workers.office = self.bags
+        self._closers.append(self.bags.close)
+        self.requests = Requests(self, self.router)
+        self._closers.append(self.requests.close)
+        self.hall = Hall(self.admission, self.workers, self, self.release)
+        self.hall.router = self.router
+        home.publish(self.addresses, self.port)
+        with self.store.reader() as reader:
+            self.bags.restore(reader)
+        self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())
+        self._closers.append(lambda: self._lag_timer.cancel())
+        log.info(
+            "master listens",
+            addresses=list(self.addresses),
+            access=str(home.folder / ACCESS),
+            master=self.store.master_id,
+            release=self.release,
+        )
+
+    async def _close(self) -> None:
+        """In the opposite order of opening; what fails is told, and the rest is closed all the same."""
+        while self._closers:
+            close = self._closers.pop()
+            try:
+                waiting = close()
+                if waiting is not None:
+                    await waiting
+            except StoreDamagedError as error:
+                log.error("store not closed in order", reason=str(error))
+            except Exception:
+                log.exception("not closed in order")
+
+    async def _close_store(self) -> None:
+        await self.store.close()
+
+    def _port(self) -> int:
+        if self.options.port:
+            return self.options.port
+        last = self.home.last_port()
+        return last if last and _is_free(self.options.bind, last) else 0
+
+    # --- for those who are in the same process -----------------------------------------------------------
+
+    @property
+    def access(self) -> Access:
+        """What a client needs to speak to this master."""
+        return read_access(self.home.folder / ACCESS, "client")
+
+    def shut_down(self, reason: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(reason)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Numbers for whoever watches: metrics, a status page."""
+        running = self.bags.running
+        run = running.engine.run if running else None
+        return {
+            "release": self.release,
+            "master": self.store.master_id,
+            "addresses": list(self.addresses),
+            "up_seconds": time.monotonic() - self._started,
+            "lag_seconds": self._lag,
+            "trouble": self._trouble,
+            "messages": self.router.messages,
+            "refused": {
+                "keys": self.gate.refused,
+                "handshakes": self.router.handshakes_failed,
+                "messages": self.hall.refused + self.router.malformed,
+            },
+            "store_backlog": self.store.backlog,
+            "workers": [
+                {
+                    "machine": worker.machine,
+                    "host": worker.host,
+                    "slots": worker.slots,
+                    "running": len(worker.running),
+                    "silent": worker.silent,
+                    "heard_seconds_ago": self._loop.time() - worker.heard_at,
+                }
+                for worker in self.workers.all()
+            ],
+            "running_bag": running.id if running else None,
+            "queued_bags": sorted(set(self.bags.known) - {running.id if running else 0}),
+            "tasks": dict(zip(_TASK_STATES, run.tasks.counts, strict=True)) if run else {},
+            "committed": run.ledger.committed if run else 0,
+            "settled": run.ledger.settled if run else 0,
+            "limit": run.ledger.limit if run else None,
+        }
+
+    # --- desks of the hall -----------------------------------------------------------------------------------
+
+    def number_by_hand(self, wanted: MachineId) -> MachineId:
+        return self.bags.number_by_hand(wanted)
+
+    def enroll(self, machine: MachineId, key: str, done: Callable[[], None]) -> bool:
+        return self.bags.enroll(machine, key, done)
+
+    def request(self, route: bytes, request: Request) -> None:
+        self.requests.take(route, request)
+
+    def file(self, route: bytes, peer: Peer, message: WantBlob | BlobChunk | BlobStored) -> None:
+        log.warning("refused: files are not taken", peer=str(peer), bytes=len(route) and 0)
+
+    # --- what may happen ---------------------------------------------------------------------------------------
+
+    def _hear(self, batch: list[Heard]) -> None:
+        try:
+            self.hall.hear(batch)
+        except StoreDamagedError as error:
+            self._fail(error)
+        except Exception:
+            log.exception("a message could not be taken in")
+
+    def _lost(self, route: bytes) -> None:
+        self.workers.lost(route)
+
+    def _on_trouble(self, trouble: Trouble | None) -> None:
+        """The store cannot write: begin nothing new; if that does not pass, end."""
+        self._trouble = trouble.sentence if trouble else ""
+        if trouble is None:
+            log.info("the store can be written again")
+        else:
+            log.error(
+                "the store cannot be written", reason=trouble.sentence, passing=trouble.passing
+            )
+        if trouble is not None and not trouble.passing:
+            self._fail(StoreDamagedError(trouble.sentence))
+        else:
+            self.workers.pause(trouble is not None)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.ended.done():
+            self.ended.set_exception(error)
+
+    def _measure_lag(self, last: float) -> None:
+        now = self._loop.time()
+        self._lag = max(0.0, now - last - _LAG_SECONDS)
+        self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, now)
+
+
+_TASK_STATES: Final = ("waiting", "running", "done", "failed", "dropped")
+
+
+async def serve(options: Options, ready: Callable[[Master], None] = lambda _: None) -> None:
+    """Until a signal or a client says so. Machines live on as long as their lease."""
+    async with Master(options) as master:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, master.shut_down, f"{number.name} received")
+        try:
+            ready(master)
+            log.info("master ends", reason=await master.ended)
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def _is_free(host: str, port: int) -> bool:
+    """Whether one can listen there; the port of a master that was just killed is free at once."""
+    where = "" if host == "*" else host.strip("[]")
+    family = socket.AF_INET6 if ":" in where else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((where, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,45 @@
+"""How a master is set up: where it keeps its state, where it listens, how patient it is."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bats.common.offering import Offering
+
+HERE: Final = "127.0.0.1"
+
+
+def default_state(environment: Mapping[str, str] = os.environ) -> Path:
+    """`$BATS_STATE`, else where programs of this user keep what must survive a restart."""
+    if named := environment.get("BATS_STATE"):
+        return Path(named)
+    base = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "bats"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    state: Path = field(default_factory=default_state)
+    bind: str = HERE  # this computer only; machines elsewhere need an address they can reach
+    port: int = 0  # 0: the port of this state folder's last master, else any that is free
+    reach: tuple[str, ...] = ()  # hosts under which machines may find us; () is worked out
+    offerings: tuple[Offering, ...] = ()  # for bags that bring none of their own
+    currency: str = "$"
+    output: Path | None = None  # where tasks' output goes; None: `output` in the state folder
+    heartbeat_seconds: float = 5.0
+    missed_heartbeats: int = 3  # then a machine counts as silent
+    rejoin_seconds: float = 30.0  # what machines get to come back to a restarted master
+    join_seconds: float = 600.0  # from being charged to joining; then a machine is stopped
+    poll_seconds: float = 5.0  # longest time between two looks at the machines of a back end
+    worker_command: tuple[str, ...] = (sys.executable, "-m", "bats.worker")
+
+    @property
+    def silence_seconds(self) -> float:
+        return self.heartbeat_seconds * self.missed_heartbeats
+
+    @property
+    def output_folder(self) -> Path:
+        return (self.output or self.state / "output").expanduser().absolute()

@@ -1,0 +1,209 @@
+"""The master's one socket: everything that has come is handed on at once, in one batch.
+
+A plain socket watched through its file descriptor: `zmq.asyncio` costs a task per message. The
+descriptor only tells that something changed, so after sending, too, the socket itself is asked.
+"""
+
+import asyncio
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import structlog
+import zmq
+
+from bats.common.errors import UsageError
+from bats.common.keys import KeyPair
+from bats.common.link import set_up_server
+from bats.master.service.calm import Calm
+
+_AT_ONCE: Final = 256  # messages per turn, and so many seconds of reading at most
+_TURN_SECONDS: Final = 0.01
+_MOST_UNSENT_BYTES: Final = 256 << 20  # for one peer that does not read; then it is given up
+_AGAIN_SECONDS: Final = 0.02
+_EVENT: Final = struct.Struct("=HI")
+_WATCHED: Final = (
+    zmq.Event.HANDSHAKE_FAILED_AUTH
+    | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
+    | zmq.Event.ACCEPT_FAILED
+)
+
+log = structlog.get_logger()
+
+
+class Heard(NamedTuple):
+    route: bytes  # of the connection, given by ZeroMQ: no peer can take another's
+    key: str  # the public key that the connection was admitted with
+    frame: memoryview
+
+
+class Router:
+    """`hear` gets what has come in a turn; `lost` the routes that turn out to be gone."""
+
+    def __init__(
+        self,
+        context: "zmq.Context[zmq.Socket[bytes]]",
+        pair: KeyPair,
+        hear: Callable[[list[Heard]], None],
+        lost: Callable[[bytes], None],
+    ) -> None:
+        self._hear = hear
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._calm = Calm()
+        self._scheduled = False
+        self._unsent: dict[bytes, deque[bytes]] = {}
+        self._unsent_bytes: dict[bytes, int] = {}
+        self._retrying: asyncio.TimerHandle | None = None
+        self.messages = self.malformed = self.handshakes_failed = 0
+        self._socket = context.socket(zmq.ROUTER)
+        set_up_server(self._socket, pair)
+        self._monitor = self._watch(context)
+
+    def bind(self, host: str, port: int) -> int:
+        """Begin to listen; the port, which is another one when 0 was asked for."""
+        where = f"[{host}]" if ":" in host.strip("[]") else host
+        try:
+            self._socket.bind(f"tcp://{where}:{port or '*'}")
+        except zmq.ZMQError as error:
+            raise UsageError(
+                f"Cannot listen on {host} port {port}: {error.strerror}. "
+                "Choose another with `--bind` and `--port`."
+            ) from None
+        endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._loop.add_reader(self._socket.FD, self._turn)
+        self._loop.add_reader(self._monitor.FD, self._notice)
+        self._loop.call_soon(self._turn)
+        self._loop.call_soon(self._notice)
+        return int(endpoint.rpartition(":")[2])
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket.FD)
+        self._loop.remove_reader(self._monitor.FD)
+        if self._retrying:
+            self._retrying.cancel()
+        self._socket.disable_monitor()
+        self._monitor.close(0)
+        self._socket.close(200)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def send(self, route: bytes, frame: bytes) -> None:
+        """Never blocks: what a slow peer does not take yet is kept and sent later, in order."""
+        if route in self._unsent or not self._put(route, frame):
+            self._keep(route, frame)
+        if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
+            self._again()
+
+    def unsent(self, route: bytes) -> int:
+        """Bytes that this peer has not taken; who sends it much should wait for 0."""
+        return self._unsent_bytes.get(route, 0)
+
+    def forget(self, route: bytes) -> None:
+        self._unsent.pop(route, None)
+        self._unsent_bytes.pop(route, None)
+
+    def _put(self, route: bytes, frame: bytes) -> bool:
+        """False when the peer does not take more now."""
+        try:
+            self._socket.send(route, zmq.NOBLOCK | zmq.SNDMORE)
+            self._socket.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EHOSTUNREACH:
+                raise
+            self.forget(route)
+            self._loop.call_soon(self._lost, route)
+        return True
+
+    def _keep(self, route: bytes, frame: bytes) -> None:
+        waiting = self._unsent.setdefault(route, deque())
+        waiting.append(frame)
+        size = self._unsent_bytes[route] = self._unsent_bytes.get(route, 0) + len(frame)
+        if size > _MOST_UNSENT_BYTES:
+            log.warning("peer given up: it does not read what it is sent", bytes=size)
+            self.forget(route)
+            self._loop.call_soon(self._lost, route)
+        elif self._retrying is None:
+            self._retrying = self._loop.call_later(_AGAIN_SECONDS, self._retry)
+
+    def _retry(self) -> None:
+        self._retrying = None
+        for route in list(self._unsent):
+            waiting = self._unsent[route]
+            while waiting and self._put(route, waiting[0]):
+                if route not in self._unsent:
+                    break
+                self._unsent_bytes[route] -= len(waiting.popleft())
+            if not waiting:
+                self.forget(route)
+        if self._unsent:
+            self._retrying = self._loop.call_later(_AGAIN_SECONDS, self._retry)
+        if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
+            self._again()
+
+    # --- hearing ----------------------------------------------------------------------------------
+
+    def _again(self) -> None:
+        self._scheduled = True
+        self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        heard: list[Heard] = []
+        ends = time.perf_counter() + _TURN_SECONDS
+        receive = self._socket.recv
+        try:
+            while len(heard) < _AT_ONCE:
+                route = receive(zmq.NOBLOCK)
+                frame: Any = receive(zmq.NOBLOCK, copy=False, track=False)
+                if frame.more:
+                    self._skip(route, frame)
+                    continue
+                heard.append(Heard(route, frame.get("User-Id"), frame.buffer))
+                if time.perf_counter() > ends:
+                    break
+            self._again()
+        except zmq.Again:
+            pass
+        if heard:
+            self.messages += len(heard)
+            self._hear(heard)
+
+    def _skip(self, route: bytes, frame: Any) -> None:
+        """No message of ours has parts."""
+        self.malformed += 1
+        key = frame.get("User-Id")
+        while frame.more:
+            frame = self._socket.recv(zmq.NOBLOCK, copy=False)
+        if self._calm.may_say(route):
+            log.warning("refused: a message in parts", key=key[:8], malformed=self.malformed)
+
+    # --- handshakes that fail before there is a key ------------------------------------------------
+
+    def _watch(self, context: "zmq.Context[zmq.Socket[bytes]]") -> "zmq.Socket[bytes]":
+        where = f"inproc://monitor-{id(self._socket)}"
+        self._socket.monitor(where, _WATCHED)
+        monitor = context.socket(zmq.PAIR)
+        monitor.connect(where)
+        return monitor
+
+    def _notice(self) -> None:
+        while True:
+            try:
+                what, _ = self._monitor.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            event, value = _EVENT.unpack(what)
+            self.handshakes_failed += 1
+            if event != zmq.Event.HANDSHAKE_FAILED_AUTH and self._calm.may_say(event):
+                log.warning(
+                    "refused: the peer does not speak our protocol",
+                    how=zmq.Event(event).name.lower().replace("_", " "),
+                    code=value,
+                    refused=self.handshakes_failed,
+                )

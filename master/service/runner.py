@@ -1,0 +1,380 @@
+"""Runs one bag live: events go to the engine and into the journal, its commands are carried out.
+
+What costs money or ends machines is done only once the event behind it is durable; what workers
+are told to run or kill goes out at once, for a restart finds out from them what they hold.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import msgpack
+import structlog
+
+from bats.common.billing import charge, paid_uptime
+from bats.common.errors import StoreDamagedError
+from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
+from bats.common.money import NOTHING
+from bats.master.brain.commands import (
+    Command,
+    Decided,
+    EndBag,
+    KillTask,
+    Offer,
+    Record,
+    RenewLease,
+    RunTasks,
+    StartMachines,
+    StopMachine,
+    WakeAt,
+)
+from bats.master.brain.engine import Engine
+from bats.master.brain.events import (
+    Cause,
+    Charged,
+    Ended,
+    Ending,
+    Event,
+    Gone,
+    Joined,
+    Returned,
+    Silent,
+    Woken,
+)
+from bats.master.brain.fleet import FREE_LEASE_SECONDS
+from bats.master.brain.journal import event_from, plain
+from bats.master.brain.machine import MachineState
+from bats.master.brain.state import Phase
+from bats.master.service.bag import Bag
+from bats.master.service.clock import BagClock
+from bats.master.service.numbers import by_hand, inside, outside
+from bats.master.service.worker import Worker
+from bats.master.service.workers import Workers
+from bats.master.store.rows import DecisionRow, Finished, MachineRow
+from bats.master.store.store import Store
+
+log = structlog.get_logger()
+
+_pack = msgpack.Packer().pack
+
+
+class Fleet(Protocol):
+    """Who starts and stops this bag's machines; they are named as seen from outside."""
+
+    def start(self, runner: "Runner", cluster: int, machines: list[MachineId]) -> None: ...
+
+    def stop(self, machine: MachineId, reason: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What a runner works with."""
+
+    store: Store
+    workers: Workers
+    fleet: Fleet
+    ended: Callable[["Runner"], None]
+    broke: Callable[["Runner", BaseException], None]
+    freed: Callable[[MachineId], None]  # a worker started by hand has nothing to do here any more
+    witness: Callable[[BagId, float, Event, list[Command]], None] | None = None  # sees every step
+
+
+@dataclass(slots=True)
+class Replayed:
+    """A bag's engine rebuilt from its journal, with what its commands left behind."""
+
+    engine: Engine
+    last: float = 0.0
+    leases: dict[MachineId, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, bag: Bag, events: Any) -> "Replayed":
+        """May take a while, and touches nothing else: fit for another thread."""
+        self = cls(Engine(bag.settings))
+        handle = self.engine.handle
+        for _, now, written in events:
+            self.last = now
+            for command in handle(event_from(msgpack.unpackb(written)), now):
+                if type(command) is RenewLease:
+                    self.leases[command.machine] = command.until
+        return self
+
+
+class Runner:
+    def __init__(self, bag: Bag, around: Surroundings, began: float, replayed: Replayed) -> None:
+        self.bag = bag
+        self.engine = replayed.engine
+        self.clock = BagClock(began, replayed.last)
+        self.began = began
+        self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
+        self.revision = 0  # raised when something a waiting client cares for has changed
+        self.changed = asyncio.Event()
+        self._leases = replayed.leases
+        self._around = around
+        self._store = around.store
+        self._workers = around.workers
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[tuple[Event, Mapping[tuple[int, int], Result]]] = deque()
+        self._busy = False
+        self._results: dict[tuple[int, int], Result] = {}
+        self._from: MachineId = MachineId(-1)
+        self._wake: asyncio.TimerHandle | None = None
+        self._over = self.engine.over
+
+    @property
+    def id(self) -> BagId:
+        return self.bag.id
+
+    def happen(self, event: Event, results: Mapping[tuple[int, int], Result] | None = None) -> None:
+        """All events go through here; those that arise meanwhile wait their turn."""
+        self._events.append((event, results or {}))
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._events:
+                self._step(*self._events.popleft())
+        except StoreDamagedError:
+            raise
+        except Exception as error:
+            self._events.clear()
+            self._around.broke(self, error)
+        finally:
+            self._busy = False
+
+    def _step(self, event: Event, results: Mapping[tuple[int, int], Result]) -> None:
+        now = self.clock()
+        self._store.journal(self.id, now, _pack(plain(event)))
+        self._results = dict(results)
+        commands = self.engine.handle(event, now)
+        if self._around.witness is not None:
+            self._around.witness(self.id, now, event, commands)
+        for command in commands:
+            _OBEY[type(command)](self, command)
+        if self._results:
+            self._keep_the_rest()
+        if self.engine.over != self._over:
+            self._over = self.engine.over
+            self._change()
+            if self._over:
+                self._around.ended(self)
+
+    def close(self) -> None:
+        """Nothing more is expected of this bag."""
+        if self._wake:
+            self._wake.cancel()
+            self._wake = None
+        self._change()
+
+    def resume(self) -> None:
+        """After a restart: look at everything anew."""
+        self.happen(Woken())
+
+    # --- obeying ----------------------------------------------------------------------------------
+
+    def _start_machines(self, command: StartMachines) -> None:
+        offering = self.bag.settings.offerings[command.cluster]
+        machines = [outside(self.id, machine) for machine in command.machines]
+        for machine in machines:
+            row = MachineRow(
+                machine, self.id, offering.name, offering.backend, requested=self.clock()
+            )
+            self.machines[machine] = row
+            self._store.machine(row)
+        self._store.then(lambda: self._around.fleet.start(self, command.cluster, machines))
+
+    def _stop_machine(self, command: StopMachine) -> None:
+        machine = outside(self.id, command.machine)
+        self._store.then(lambda: self._stop(machine, command.reason))
+
+    def _stop(self, machine: MachineId, reason: str) -> None:
+        if not by_hand(machine):
+            self._around.fleet.stop(machine, reason)
+            return
+        # It belongs to whoever started it; here it only leaves the bag.
+        self.gone(machine, None, Cause.STOPPED, reason)
+        self._around.freed(machine)
+
+    def _run_tasks(self, command: RunTasks) -> None:
+        self._workers.run(outside(self.id, command.machine), self.id, command.orders)
+
+    def _kill_task(self, command: KillTask) -> None:
+        attempt = AttemptId(self.id, command.task, command.attempt)
+        self._workers.kill(outside(self.id, command.machine), attempt)
+
+    def _record(self, command: Record) -> None:
+        machine = outside(self.id, command.machine)
+        self._store.results(
+            [
+                self._finished(machine, self._results.pop(ending[:2], None) or self._lost(ending))
+                for ending in command.endings
+            ]
+        )
+
+    def _keep_the_rest(self) -> None:
+        """Results that settled nothing: copies that came later, failures that are tried again."""
+        copies, others = [], []
+        for result in self._results.values():
+            finished = self._finished(self._from, result)
+            (copies if result.outcome == Outcome.DONE else others).append(finished)
+        self._results = {}
+        if copies:
+            self._store.results(copies)
+        if others:
+            self._store.attempts(others)
+
+    def _finished(self, machine: MachineId, result: Result) -> Finished:
+        row = self.machines.get(machine)
+        started = max(0.0, self.engine.run.now - result.wall_seconds)
+        return Finished(result, machine, row.offering if row else "", started)
+
+    def _lost(self, ending: Ending) -> Result:
+        """The record of a task that was given up because machines broke under it."""
+        words = "given up: the machines that ran it broke down"
+        return Result(
+            self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
+            0.0, 0.0, 0, 0, words, 0,
+        )  # fmt: skip
+
+    def _renew_lease(self, command: RenewLease) -> None:
+        self._leases[command.machine] = command.until
+        machine, until = outside(self.id, command.machine), command.until
+        self._store.then(lambda: self._workers.lease(machine, until - self.clock()))
+
+    def _wake_at(self, command: WakeAt) -> None:
+        if self._wake:
+            self._wake.cancel()
+        pause = max(0.0, command.at - self.clock())
+        self._wake = self._loop.call_later(pause, self.happen, Woken())
+
+    def _offer(self, command: Offer) -> None:
+        log.info("schedules", bag=self.id, offered=len(command.schedules))
+        self._change()
+
+    def _decided(self, command: Decided) -> None:
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, command.words))
+        log.info("decided", bag=self.id, words=command.words)
+        self._change()
+
+    def _end_bag(self, command: EndBag) -> None:
+        words = f"{command.outcome.value}: {command.words}"
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        log.info("bag ends", bag=self.id, outcome=command.outcome.value, words=command.words)
+        self.bag.words = command.words
+        self._change()
+
+    def _change(self) -> None:
+        self.revision += 1
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    # --- what the world says, machines named as seen from outside ------------------------------------
+
+    def joined(self, worker: Worker, cluster: int = -1) -> None:
+        machine = worker.machine
+        row = self.machines.get(machine)
+        if row is None and cluster >= 0:
+            offering = self.bag.settings.offerings[cluster]
+            row = MachineRow(machine, BagId(0), offering.name, "by hand", requested=self.clock())
+        if row is not None:
+            address = row.address or f"{worker.host} pid {worker.pid}"
+            row = row._replace(joined=row.joined or self.clock(), address=address)
+            self.machines[machine] = row
+            self._store.machine(row)
+        holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self.id]
+        self.happen(Joined(inside(machine), worker.slots, tuple(holding), cluster))
+        for attempt in worker.holding:
+            if attempt.bag != self.id:
+                self._workers.kill(machine, attempt)
+        self._change()
+
+    def ended_tasks(self, machine: MachineId, results: list[Result]) -> None:
+        """Results of this bag, which may be of tasks that nobody waits for any more."""
+        count = self.bag.sweep.count
+        known = [result for result in results if result.task < count]
+        if len(known) < len(results):
+            log.warning("refused: results of tasks that do not exist", machine=machine)
+        self._from = machine
+        endings = tuple(
+            [Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds) for r in known]
+        )
+        self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
+
+    def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
+        self.happen(Returned(inside(machine), tasks))
+
+    def silent(self, machine: MachineId) -> None:
+        self.happen(Silent(inside(machine)))
+
+    def charged(self, machine: MachineId, since: float, address: str) -> None:
+        row = self.machines[machine]._replace(charged_since=since, address=address)
+        self.machines[machine] = row
+        self._store.machine(row)
+        self.happen(Charged(inside(machine), since))
+
+    def knows_key(self, machine: MachineId, public: str) -> None:
+        """The key that this machine is admitted with, now and after a restart of the master."""
+        row = self.machines[machine]._replace(public_key=public.encode())
+        self.machines[machine] = row
+        self._store.machine(row)
+
+    def gone(self, machine: MachineId, at: float | None, cause: Cause, detail: str) -> None:
+        """`at` None: just now."""
+        row = self.machines.get(machine)
+        now = self.clock()
+        at = now if at is None else at
+        if row is not None and row.gone is None:
+            known = self.engine.run.machines.get(inside(machine))
+            since = known.charged_since if known else None
+            cost = charge(known.offering, at - since) if known and since is not None else NOTHING
+            self.machines[machine] = row._replace(gone=at, reason=detail or cause.value, cost=cost)
+            self._store.machine(self.machines[machine])
+        self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
+        self._change()
+
+    def lease_seconds(self, machine: MachineId) -> float:
+        """How long this machine may live from now, as far as it is paid for."""
+        number = inside(machine)
+        until = self._leases.get(number)
+        if until is not None:
+            return max(0.0, until - self.clock())
+        known = self.engine.run.machines.get(number)
+        if known is None or known.offering.free:
+            return FREE_LEASE_SECONDS
+        return paid_uptime(known.offering, known.atus) - known.offering.boundary_seconds / 2
+
+    def wants(self, machine: MachineId) -> bool:
+        """Whether this machine has a place in the engine's books, and is not to stop."""
+        known = self.engine.run.machines.get(inside(machine))
+        return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
+
+    @property
+    def busy(self) -> bool:
+        return self.engine.run.phase not in (Phase.ENDING, Phase.ENDED)
+
+    # --- what workers are told of the bag --------------------------------------------------------------
+
+    def spec(self, worker: Worker) -> BagSpec:
+        row = self.machines.get(worker.machine)
+        return self.bag.spec(row.offering if row else "")
+
+    def values(self, task: TaskId) -> tuple[str, ...]:
+        return self.bag.sweep.values(task)
+
+
+_OUTCOMES: Final = tuple(Outcome)
+
+_OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
+    StartMachines: Runner._start_machines,  # noqa: SLF001
+    StopMachine: Runner._stop_machine,  # noqa: SLF001
+    RunTasks: Runner._run_tasks,  # noqa: SLF001
+    KillTask: Runner._kill_task,  # noqa: SLF001
+    Record: Runner._record,  # noqa: SLF001
+    RenewLease: Runner._renew_lease,  # noqa: SLF001
+    WakeAt: Runner._wake_at,  # noqa: SLF001
+    Offer: Runner._offer,  # noqa: SLF001
+    Decided: Runner._decided,  # noqa: SLF001
+    EndBag: Runner._end_bag,  # noqa: SLF001
+}
