@@ -116,7 +116,11 @@ class Keeper:
         theirs, ours = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._become_worker(machine, theirs, log)
+            try:
+                self._become_worker(machine, theirs, log)
+            except Exception:  # must not come back to where a keeper would go on
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
         os.close(theirs)
         os.close(log)
         worker = find(pid)

@@ -21,7 +21,6 @@ from bats.deploy.protocol import (
     Feature,
     Gone,
     Orphan,
-    RefusedError,
     Sighting,
     Site,
     State,
@@ -29,7 +28,7 @@ from bats.deploy.protocol import (
 from bats.deploy.ssh_client import Client
 from bats.deploy.ssh_host import Host
 from bats.deploy.ssh_places import Places
-from bats.deploy.ssh_tunnel import Tunnel
+from bats.deploy.ssh_ways import Ways
 
 T = TypeVar("T")
 
@@ -71,11 +70,10 @@ class Ssh:
         self._listed = given.names()
         self._hosts: dict[str, Host] = {}  # the listed, and those of machines started before
         self._places = Places(Path(site.state_folder) / "ssh" / f"{quote(offering.name)}.json")
-        self._tunnels: dict[str, Tunnel] = {}
-        self._tunnelling = asyncio.Lock()
+        self._ways = Ways(given.tunnel, self._client, self._places)
         self._placing = asyncio.Lock()
         self._at_once = asyncio.Semaphore(HOSTS_AT_ONCE)
-        self._reaches: dict[str, bool] = {}  # the master, without a tunnel
+        self._starting: set[MachineId] = set()  # on their way to their hosts
         self._failed: dict[str, float] = {}  # when a host last did; not after a success
         self._silent: dict[str, float] = {}  # since when a host does not answer
         self._last: dict[MachineId, Sighting] = {}
@@ -94,35 +92,32 @@ class Ssh:
         if len(failed) == len(tried):
             raise failed[0]
         room = (len(tried) - len(failed)) * self._settings.per_host
-        without = f", {len(failed)} of them useless now: {failed[0]}" if failed else ""
+        without = f", {len(failed)} of which cannot be used: {failed[0]}" if failed else ""
         return f"room for {room} machines on {len(tried)} hosts{without}"
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
-        seen = await self.status([t.machine for t in tickets if self._places.host(t.machine)])
-        left = [ticket for ticket in tickets if ticket.machine not in seen]
-        started = dict(seen)
-        errors: dict[str, BackendError] = {}
-        while left:
-            placed = await self._place(left, avoid=errors)
-            if not placed:
-                break
-            answers = await self._everywhere(placed, partial(self._start, placed))
-            for name, answer in answers.items():
-                if isinstance(answer, BackendError):  # nothing was asked of this host yet
-                    self._places.free(ticket.machine for ticket in placed[name])
-                    errors[name] = answer
-                else:
-                    started |= answer
-            left = [ticket for ticket in left if ticket.machine not in started]
-        error = next(iter(errors.values()), None) or BusyError(self._full())
-        if left and not started:
+        known = [ticket.machine for ticket in tickets if self._places.host(ticket.machine)]
+        started = dict(await self.status(known))
+        new = {ticket.machine: ticket for ticket in tickets if ticket.machine not in started}
+        self._starting |= set(new)
+        try:
+            seen, errors = await self._start_new(list(new.values()))
+        finally:
+            self._starting -= set(new)
+        started |= seen
+        missing = set(new) - set(started)
+        if not missing:
+            return started
+        errors = errors or [BusyError(self._full())]
+        error = next((e for e in errors if isinstance(e, BusyError)), errors[0])
+        if not started:
             raise error
-        lost = Sighting(State.GONE, gone=Gone.FAILED, detail=str(error))
-        return {**started, **{ticket.machine: lost for ticket in left}}
+        failed = Sighting(State.GONE, gone=Gone.FAILED, detail=str(error))
+        return {**started, **dict.fromkeys(missing, failed)}
 
     async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
-        await self._reopen_tunnels()
-        placed = self._by_host(machines)
+        await self._ways.reopen()
+        placed = self._by_host(set(machines) - self._starting)
         answers = await self._everywhere(placed, lambda host: host.look(placed[host.name]))
         for name, answer in answers.items():
             if isinstance(answer, BackendError):
@@ -130,8 +125,7 @@ class Ssh:
             else:
                 self._silent.pop(name, None)
                 self._last |= {m: _at(name, seen) for m, seen in answer.items()}
-        unknown = Sighting(State.GONE, gone=Gone.LOST, detail="no such machine was started")
-        found = {m: self._last[m] if self._places.host(m) else unknown for m in machines}
+        found = {machine: self._found(machine) for machine in machines}
         self._places.free(m for m, seen in found.items() if seen.state is State.GONE)
         return found
 
@@ -146,13 +140,13 @@ class Ssh:
             raise failed[0]
 
     async def list_ours(self) -> Sequence[Orphan]:
-        await self._reopen_tunnels()
+        await self._ways.reopen()
         hosts = dict.fromkeys([*self._listed, *self._places.hosts()])
         answers = await self._everywhere(hosts, lambda host: host.living())
         orphans = []
         for name, answer in answers.items():
             if isinstance(answer, BackendError):
-                continue
+                continue  # what lives there ends with its lease
             for machine, seen in answer.items():
                 if not self._places.host(machine):  # the state folder was lost
                     self._places.take(machine, name)
@@ -167,11 +161,27 @@ class Ssh:
         return await self._host(name).log(machine) if name else ""
 
     async def close(self) -> None:
-        await asyncio.gather(*(tunnel.close() for tunnel in self._tunnels.values()))
-        self._tunnels.clear()
+        await self._ways.close()
         await self._client.close()
 
-    # --- placing ---
+    # --- starting ---
+
+    async def _start_new(
+        self, left: Sequence[Ticket]
+    ) -> tuple[dict[MachineId, Sighting], list[BackendError]]:
+        """What became of those that were asked for, and why hosts could not be asked."""
+        started: dict[MachineId, Sighting] = {}
+        errors: dict[str, BackendError] = {}
+        while left and (placed := await self._place(left, avoid=errors)):
+            answers = await self._everywhere(placed, partial(self._start_at, placed))
+            for name, answer in answers.items():
+                if isinstance(answer, BackendError):  # nothing was asked of this host yet
+                    self._places.drop(ticket.machine for ticket in placed[name])
+                    errors[name] = answer
+                else:
+                    started |= answer
+            left = [ticket for ticket in left if ticket.machine not in started]
+        return started, list(errors.values())
 
     async def _place(
         self, tickets: Sequence[Ticket], avoid: Collection[str]
@@ -197,61 +207,38 @@ class Ssh:
         places = len(self._listed) * self._settings.per_host
         return f"All {places} places on {len(self._listed)} hosts are taken."
 
-    # --- one host ---
-
-    async def _start(
+    async def _start_at(
         self, placed: Mapping[str, list[Ticket]], host: Host
     ) -> Mapping[MachineId, Sighting]:
         """Raises only before the host was asked: after that a machine may run there."""
         await host.prepare()
-        way_back = await self._way_back(host, placed[host.name][0].master)
-        tickets = [self._complete(host, ticket, way_back) for ticket in placed[host.name]]
+        master = await self._ways.to_master(host, placed[host.name][0].master)
+        tickets = [
+            replace(ticket, master=master, state_folder=host.state_folder(ticket.machine))
+            for ticket in placed[host.name]
+        ]
+        machines = [ticket.machine for ticket in tickets]
         try:
             errors = await host.start(tickets)
+            seen = await host.look(machines)
         except BackendError as error:
-            unsure = Sighting(State.REQUESTED, host.name, detail=str(error))
-            return {ticket.machine: unsure for ticket in tickets}
-        seen = await self.status([machine for machine, error in errors.items() if not error])
+            return dict.fromkeys(machines, Sighting(State.REQUESTED, host.name, detail=str(error)))
+        failed = Sighting(State.GONE, host.name, gone=Gone.FAILED)
         return {
-            machine: Sighting(State.GONE, host.name, gone=Gone.FAILED, detail=error)
-            if error
-            else seen[machine]
-            for machine, error in errors.items()
+            machine: replace(failed, detail=errors[machine])
+            if errors.get(machine)
+            else _at(host.name, seen[machine])
+            for machine in machines
         }
 
-    def _complete(self, host: Host, ticket: Ticket, way_back: tuple[str, ...]) -> Ticket:
-        folder = ticket.state_folder or host.state_folder(ticket.machine)
-        return replace(ticket, master=way_back, state_folder=folder)
+    # --- what is seen ---
 
-    async def _way_back(self, host: Host, addresses: tuple[str, ...]) -> tuple[str, ...]:
-        """The addresses of the master that are good on that host: its own, or a tunnel's."""
-        if self._settings.tunnel is False:
-            return addresses
-        if self._settings.tunnel == "auto" and host.name not in self._tunnels:
-            if host.name not in self._reaches:
-                self._reaches[host.name] = await host.reaches(_bare(addresses))
-            if self._reaches[host.name]:
-                return addresses
-        return (f"tcp://127.0.0.1:{(await self._tunnel(host, addresses)).port}",)
-
-    async def _tunnel(self, host: Host, addresses: Sequence[str]) -> Tunnel:
-        async with self._tunnelling:
-            tunnel = self._tunnels.get(host.name)
-            if tunnel is None:
-                target = await _answering(_bare(addresses))
-                tunnel = Tunnel(self._client, host.name, target)
-                await tunnel.open()
-                self._tunnels[host.name] = tunnel
-                self._places.tunnel(host.name, target, tunnel.port)
-            return tunnel
-
-    async def _reopen_tunnels(self) -> None:
-        """After a restart: the workers behind them know the old port and wait for it."""
-        async with self._tunnelling:
-            for name, (target, port) in self._places.tunnels().items():
-                if name not in self._tunnels and self._places.on(name):
-                    self._tunnels[name] = Tunnel(self._client, name, target, port)
-                    self._tunnels[name].keep_open()
+    def _found(self, machine: MachineId) -> Sighting:
+        if machine in self._starting:
+            return Sighting(State.REQUESTED)
+        if not self._places.host(machine):
+            return Sighting(State.GONE, gone=Gone.LOST, detail="no such machine was started")
+        return self._last.get(machine, Sighting(State.REQUESTED))
 
     def _unseen(self, name: str, machine: MachineId, error: BackendError) -> Sighting:
         """What to say of a machine whose host does not answer."""
@@ -302,22 +289,3 @@ class Ssh:
 
 def _at(name: str, seen: Sighting) -> Sighting:
     return replace(seen, address=f"{name}, {seen.address}" if seen.address else name)
-
-
-def _bare(addresses: Sequence[str]) -> list[str]:
-    return [address.removeprefix("tcp://") for address in addresses]
-
-
-async def _answering(addresses: Sequence[str]) -> str:
-    """The first of the master's own addresses that can be reached from here."""
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        try:
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        except OSError:
-            continue
-        writer.close()
-        return address
-    raise RefusedError(
-        f"The master cannot be reached from its own computer at {', '.join(addresses)}."
-    )

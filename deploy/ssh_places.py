@@ -42,7 +42,14 @@ class Places:
         self._gone.discard(machine)
         self._keep()
 
+    def drop(self, machines: Iterable[MachineId]) -> None:
+        """They were not asked for after all."""
+        for machine in machines:
+            del self._hosts[machine]
+        self._keep()
+
     def free(self, machines: Iterable[MachineId]) -> None:
+        """They are gone; where they were is still known."""
         left = {m for m in machines if m in self._hosts} - self._gone
         if left:
             self._gone |= left

@@ -122,7 +122,7 @@ async def test_a_host_that_is_down_may_come_back_and_the_others_do_its_work(
             Endpoint(ssh_bed.environment["BATS_SSH_GATEWAY"]) as master,
             hosts(ssh_bed, tmp_path) as backend,
         ):
-            assert "1 of them useless now: h1" in await backend.check()
+            assert "1 of which cannot be used: h1" in await backend.check()
             tickets = [master.ticket() for _ in range(3)]
             seen = await backend.start(tickets)
             (failed,) = [machine for machine in seen if seen[machine].gone is Gone.FAILED]
@@ -131,6 +131,42 @@ async def test_a_host_that_is_down_may_come_back_and_the_others_do_its_work(
                 await master.joined(machine, LONG)
     finally:
         ssh_bed.heal()
+
+
+@pytest.mark.backend("ssh")
+async def test_a_machine_refused_by_a_host_that_is_down_can_be_asked_for_again(
+    ssh_bed: Bed, tmp_path: Path
+) -> None:
+    async with (
+        Endpoint(ssh_bed.environment["BATS_SSH_GATEWAY"]) as master,
+        hosts(ssh_bed, tmp_path, hosts="h3", options=["-o", "ConnectTimeout=1"]) as backend,
+    ):
+        ticket = master.ticket()
+        os.kill(int((ssh_bed.state / "run" / "h3.pid").read_text()), signal.SIGKILL)
+        try:
+            with pytest.raises(BusyError):
+                await backend.start([ticket])
+        finally:
+            ssh_bed.heal()
+        await backend.start([ticket])
+        await master.joined(ticket.machine, LONG)
+
+
+@pytest.mark.backend("ssh")
+async def test_when_all_places_are_taken_it_is_busy_and_says_how_many(
+    ssh_bed: Bed, tmp_path: Path
+) -> None:
+    async with (
+        Endpoint(ssh_bed.environment["BATS_SSH_GATEWAY"]) as master,
+        hosts(ssh_bed, tmp_path, hosts="h[1-2]") as backend,
+    ):
+        first, second, third = (master.ticket() for _ in range(3))
+        await backend.start([first, second])
+        with pytest.raises(BusyError, match="All 2 places on 2 hosts are taken"):
+            await backend.start([third])
+        await backend.stop([first.machine])
+        (seen,) = (await backend.start([third])).values()
+        assert seen.state is State.UP
 
 
 # --- installing ---------------------------------------------------------------------------------
