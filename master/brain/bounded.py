@@ -68,7 +68,9 @@ def most_speed(
         for i in wanted:
             counts[i] = most[i]
         return Purchase(tuple(counts), exact=True)
-    unit = max(1, money >> 56)  # keeps sums of prices within 64 bits
+    common = math.gcd(*(prices[i] for i in wanted))
+    coarse = max(1, (money // common) >> 56)  # keeps sums of prices within 64 bits
+    unit = common * coarse
     core = _Core(
         [speeds[i] for i in wanted],
         [-(-prices[i] // unit) for i in wanted],
@@ -78,7 +80,7 @@ def most_speed(
     )
     for i, count in zip(wanted, core.solve(), strict=True):
         counts[i] = count
-    return Purchase(tuple(counts), core.exact and unit == 1)
+    return Purchase(tuple(counts), core.exact and coarse == 1)
 
 
 class _Core:

@@ -72,23 +72,38 @@ class Frontier:
 
 def frontier(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None = None) -> Frontier:
     """All mixes worth their price per ATU, up to `ceiling` if one is given."""
-    paid = [i for i, cluster in enumerate(clusters) if not cluster.offering.free and limits[i] > 0]
+    paid = _paid(clusters, limits)
     free_speed = math.fsum(
         limit * cluster.speed
         for limit, cluster in zip(limits, clusters, strict=True)
         if cluster.offering.free
     )
-    prices = [int(clusters[i].offering.price) for i in paid]
-    counts = tuple(limits[i] for i in paid)
-    unit = math.gcd(*prices) or 1
-    everything = sum(map(int.__mul__, counts, prices))
-    highest = everything if ceiling is None else max(0, min(ceiling, everything))
+    unit, highest = _range(clusters, limits, ceiling)
     coarse = unit * max(1, -(-highest // (unit * MOST_CELLS)))
-    rounded = tuple(-(-price // coarse) for price in prices)
+    rounded = tuple(-(-clusters[i].offering.price // coarse) for i in paid)
+    counts = tuple(limits[i] for i in paid)
     # A power of two, so that asking for a little more finds the row in the cache.
     cells = min(sum(map(int.__mul__, counts, rounded)), 1 << (highest // coarse).bit_length())
     row = _row(tuple(clusters[i].speed for i in paid), rounded, counts, cells)
     return Frontier(clusters, limits, Money(coarse), free_speed, row, exact=coarse == unit)
+
+
+def exact_cells(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money) -> int:
+    """How long the table must be to be exact up to `ceiling`."""
+    unit, highest = _range(clusters, limits, ceiling)
+    return highest // unit
+
+
+def _paid(clusters: tuple[Cluster, ...], limits: Mix) -> list[int]:
+    return [i for i, cluster in enumerate(clusters) if not cluster.offering.free and limits[i] > 0]
+
+
+def _range(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None) -> tuple[int, int]:
+    """The prices' greatest common divisor, and the highest price per ATU to consider."""
+    paid = _paid(clusters, limits)
+    unit = math.gcd(*(clusters[i].offering.price for i in paid)) or 1
+    everything = sum(limits[i] * clusters[i].offering.price for i in paid)
+    return unit, everything if ceiling is None else max(0, min(ceiling, everything))
 
 
 @functools.lru_cache(maxsize=2)  # schedules and deadlines ask for many budgets in a row
@@ -98,7 +113,8 @@ def _row(
     """row[k] = max Σ a_i·speed_i over Σ a_i·price_i ≤ k."""
     table = _Table(cells)
     for i in sorted(range(len(speeds)), key=lambda i: (-speeds[i] / prices[i], prices[i])):
-        table.add(speeds[i], prices[i], limits[i])
+        if prices[i] <= cells:
+            table.add(speeds[i], prices[i], min(limits[i], cells // prices[i]))
     row = np.maximum.accumulate(table.row[: cells + 1])
     row.flags.writeable = False
     return row

@@ -9,14 +9,24 @@ step only excluded what cannot be afforded, so this mix is the optimum, whether 
 the same ATU or each its own.
 
 With one way of billing for all, the knapsacks all are look-ups in one frontier (price per ATU ->
-most speed). With several, or prices too fine for a table, each is solved by `bounded`.
+most speed). With several, or prices so fine that its table gets long, each is solved by `bounded`.
 """
+
+import itertools
+from dataclasses import replace
+from typing import Final
 
 from bats.common import billing
 from bats.common.money import Money
 from bats.master.brain.bounded import most_speed
-from bats.master.brain.frontier import Frontier, frontier
+from bats.master.brain.frontier import MOST_CELLS, Frontier, exact_cells, frontier
 from bats.master.brain.problem import TIE, Plan, Problem, all_machines, nothing_to_do, plan_of
+
+FEW_CELLS: Final = 1 << 16
+"""A table up to this long is filled in a few milliseconds, less than several knapsacks take."""
+
+CELLS_PER_KNAPSACK: Final = 1 << 13
+"""About how much of a longer table could be filled instead of solving one knapsack."""
 
 
 def knapsack(problem: Problem) -> Plan | None:
@@ -30,6 +40,11 @@ def knapsack(problem: Problem) -> Plan | None:
     everything = all_machines(problem.clusters, problem.tasks)
     if everything.speed <= 0 or not problem.in_time(everything.makespan_seconds):
         return None
+    plan = _affordable(problem, everything)
+    return plan if plan is not None and problem.in_time(plan.makespan_seconds) else None
+
+
+def _affordable(problem: Problem, everything: Plan) -> Plan | None:
     if everything.cost <= problem.budget:
         return everything
     paid = [
@@ -37,16 +52,22 @@ def knapsack(problem: Problem) -> Plan | None:
         for i, cluster in enumerate(problem.clusters)
         if everything.mix[i] > 0 and not cluster.offering.free
     ]
-    billed_alike = {
-        (problem.clusters[i].offering.atu_seconds, problem.clusters[i].offering.minimum_seconds)
+    offering = problem.clusters[paid[0]].offering
+    atus = billing.atus(offering, everything.makespan_seconds)
+    ceiling = Money(problem.budget // atus)
+    cells = exact_cells(problem.clusters, everything.mix, ceiling)
+    tabular = cells <= MOST_CELLS and all(
+        problem.clusters[i].offering.atu_seconds == offering.atu_seconds
+        and problem.clusters[i].offering.minimum_seconds == offering.minimum_seconds
         for i in paid
-    }
-    if len(billed_alike) == 1:
-        atus = billing.atus(problem.clusters[paid[0]].offering, everything.makespan_seconds)
-        table = frontier(problem.clusters, everything.mix, Money(problem.budget // atus))
-        if table.exact:
-            return _by_frontier(problem, table, paid[0], everything.makespan_seconds)
-    return _one_by_one(problem, paid, everything)
+    )
+    if not tabular or cells > FEW_CELLS:
+        most_steps = cells // CELLS_PER_KNAPSACK if tabular else None
+        plan, surely = _one_by_one(problem, paid, everything, most_steps)
+        if surely or not tabular:
+            return plan
+    table = frontier(problem.clusters, everything.mix, ceiling)
+    return _by_frontier(problem, table, paid[0], everything.makespan_seconds)
 
 
 def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: float) -> Plan | None:
@@ -61,23 +82,30 @@ def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: flo
         if billing.atus(offering, makespan) == atus:
             plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
             if plan.cost <= problem.budget:
-                return plan if problem.in_time(plan.makespan_seconds) else None
+                return plan
             makespan = max(makespan, plan.makespan_seconds)
     return None
 
 
-def _one_by_one(problem: Problem, paid: list[int], everything: Plan) -> Plan | None:
+def _one_by_one(
+    problem: Problem, paid: list[int], everything: Plan, most_steps: int | None
+) -> tuple[Plan | None, bool]:
+    """The plan, and whether it is surely the optimum: not if `most_steps` did not lead to it."""
     makespan = everything.makespan_seconds
-    while problem.in_time(makespan):
+    surely = True
+    for _ in itertools.count() if most_steps is None else range(most_steps):
+        if not problem.in_time(makespan):
+            return None, surely
         bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
         plan = _fill(problem, paid, bills, everything, problem.budget)
+        surely = surely and plan.exact
         if plan.speed <= 0:
-            return None
+            return None, surely
         makespan = max(makespan, plan.makespan_seconds)
         if plan.cost <= problem.budget:
             plan = _cheapest_alike(problem, paid, bills, everything, plan)
-            return plan if problem.in_time(plan.makespan_seconds) else None
-    return None
+            return replace(plan, exact=surely), surely
+    return None, False
 
 
 def _fill(

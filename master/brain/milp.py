@@ -34,6 +34,8 @@ def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
     if problem.tasks <= 0:
         return nothing_to_do(problem.clusters)
     most = limits(problem.clusters, problem.tasks)
+    if not any(most):
+        return None
     fastest = _fill(problem, most, (0,) * len(most), Money(0), side)
     if fastest.speed <= 0:
         return None

@@ -1,10 +1,11 @@
 """The six schedules offered to the user (T §3.1.3), and the user's choice among them by name.
 
-Bmin pays for the rest of the bag on one machine of the most profitable type, Bmax on all machines.
-Around them lie six budgets, each with the fastest mix it buys. A mix that leaves whole tasks over
-(`rounding`) is risky: its budget is then raised in steps of 1 % of Bmin or Bmax, whichever the
-budget was derived from, until no task is left over. Where that does not help, because all machines
-are in use or a threshold is reached, the schedule says which cushion pays for the last tasks.
+Bmin pays for the rest of the bag on one machine of the most profitable type, Bmax for all
+machines. Around them lie six budgets, each with the fastest mix it buys. A mix that leaves whole
+tasks over (`rounding`) is risky: its budget is then raised in steps of 1 % of Bmin or Bmax,
+whichever the budget was derived from, until no task is left over. Where that does not help,
+because all machines are in use or a threshold is reached, the schedule says which cushion pays
+for the last tasks.
 """
 
 import math
@@ -77,18 +78,18 @@ def offers(
 
 
 def lowest_budget(clusters: tuple[Cluster, ...], tasks: float) -> Money:
-    """Bmin: the rest of the bag on one machine of the type that does most for its price."""
+    """Bmin: the rest of the bag on one machine of the type that does it for the least.
 
-    def price_per_task(cluster: Cluster) -> tuple[float, Money]:
-        offering = cluster.offering
-        return offering.price / offering.atu_seconds / cluster.speed, offering.price
-
-    usable = limits(clusters, tasks)
-    some = [cluster for cluster, limit in zip(clusters, usable, strict=True) if limit > 0]
-    if not some:
-        return NOTHING
-    best = min(some, key=price_per_task)
-    return NOTHING if best.offering.free else billing.charge(best.offering, tasks / best.speed)
+    That is the most profitable type, unless the bag is so small that most of its ATU is wasted.
+    """
+    return min(
+        (
+            NOTHING if c.offering.free else billing.charge(c.offering, tasks / c.speed)
+            for c, limit in zip(clusters, limits(clusters, tasks), strict=True)
+            if limit > 0
+        ),
+        default=NOTHING,
+    )
 
 
 def schedule(

@@ -1,0 +1,106 @@
+"""Clusters to plan with, and the stupid twin: try every mix there is."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from hypothesis import strategies as st
+
+from bats.common import billing
+from bats.common.money import Money, money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.mix import Cluster, Mix
+from bats.master.brain.problem import TIE, Plan, limits
+
+
+def hourly(
+    minutes: Sequence[float], prices: Sequence[str | int], most: Sequence[int]
+) -> tuple[Cluster, ...]:
+    """Clusters as the paper has them: T in minutes, c per ATU of an hour, A."""
+    return tuple(
+        cluster(T * 60, money(c), A, name=f"cluster{i}")
+        for i, (T, c, A) in enumerate(zip(minutes, prices, most, strict=True))
+    )
+
+
+def cluster(
+    mean_seconds: float,
+    price: Money,
+    limit: int,
+    *,
+    atu_seconds: float = 3600.0,
+    minimum_seconds: float = 0.0,
+    slots: int = 1,
+    name: str = "cluster",
+) -> Cluster:
+    offering = Offering(
+        ClusterName(name), price, atu_seconds, limit, slots, minimum_seconds=minimum_seconds
+    )
+    return Cluster(offering, mean_seconds, limit)
+
+
+means = st.one_of(
+    st.sampled_from([60.0, 120.0, 180.0, 225.0, 900.0]),  # nice ones tie often
+    st.floats(1e-3, 1e5),
+)
+prices = st.one_of(st.integers(0, 12), st.integers(0, 10**9)).map(Money)
+
+
+@st.composite
+def markets(draw: st.DrawFn, *, one_bill: bool = False) -> tuple[Cluster, ...]:
+    """One to three clusters of up to four machines, few enough to try all mixes."""
+    atus = st.sampled_from([1.0, 60.0, 600.0, 3600.0])
+    minimums = st.sampled_from([0.0, 0.0, 60.0])
+    atu, minimum = draw(atus), draw(minimums)
+    return tuple(
+        cluster(
+            draw(means),
+            draw(prices),
+            draw(st.integers(0, 4)),
+            atu_seconds=atu if one_bill else draw(atus),
+            minimum_seconds=minimum if one_bill else draw(minimums),
+            slots=draw(st.sampled_from([1, 1, 2, 5])),
+            name=f"cluster{i}",
+        )
+        for i in range(draw(st.integers(1, 3)))
+    )
+
+
+def every_plan(clusters: tuple[Cluster, ...], tasks: float) -> Iterator[Plan]:
+    """All mixes that finish the bag, free machines always in full."""
+    most = limits(clusters, tasks)
+    choices = [
+        [limit] if c.offering.free else range(limit + 1)
+        for c, limit in zip(clusters, most, strict=True)
+    ]
+    for mix in itertools.product(*choices):
+        speed = sum(
+            a * c.offering.slots / c.mean_seconds for a, c in zip(mix, clusters, strict=True)
+        )
+        if speed > 0:
+            makespan = tasks / speed
+            cost = sum(
+                a * billing.charge(c.offering, makespan) for a, c in zip(mix, clusters, strict=True)
+            )
+            yield Plan(mix, speed, makespan, Money(cost))
+
+
+def fastest_of_all(
+    clusters: tuple[Cluster, ...], tasks: float, budget: Money, deadline: float = math.inf
+) -> Plan | None:
+    """The fastest affordable mix; of equals the cheapest, then the one of fewest machines."""
+    affordable = [
+        plan
+        for plan in every_plan(clusters, tasks)
+        if plan.cost <= budget and plan.makespan_seconds <= deadline
+    ]
+    if not affordable:
+        return None
+    top = max(plan.speed for plan in affordable)
+    as_fast = [plan for plan in affordable if plan.speed >= top * (1 - TIE)]
+    return min(as_fast, key=lambda plan: (plan.cost, plan.machines))
+
+
+def rates(mix: Mix, clusters: tuple[Cluster, ...]) -> int:
+    """What a mix costs per ATU."""
+    return sum(a * c.offering.price for a, c in zip(mix, clusters, strict=True))
