@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2s
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import quote
@@ -65,11 +66,13 @@ class Ssh:
         self._offering = offering
         self._settings = given = settings.read(Settings, offering)
         config = ("-F", str(Path(given.config).expanduser())) if given.config else ()
-        self._client = Client((*config, *given.options))
+        home = Path(site.state_folder).absolute() / "ssh"
+        apart = blake2s(offering.name.encode(), digest_size=3).hexdigest()
+        self._client = Client((*config, *given.options), home / apart)
         self._rosters = f"machines/{site.master_id}/{quote(offering.name, safe='')}"
         self._listed = given.names()
         self._hosts: dict[str, Host] = {}  # the listed, and those of machines started before
-        self._places = Places(Path(site.state_folder) / "ssh" / f"{quote(offering.name)}.json")
+        self._places = Places(home / f"{quote(offering.name, safe='')}.json")
         self._ways = Ways(given.tunnel, self._client, self._places)
         self._placing = asyncio.Lock()
         self._at_once = asyncio.Semaphore(HOSTS_AT_ONCE)

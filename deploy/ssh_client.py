@@ -20,6 +20,7 @@ from bats.deploy.protocol import BackendError, BusyError, RefusedError
 CONNECT_SECONDS: Final = 10
 KEPT_SECONDS: Final = 60  # a connection outlives its last use, and a master that was killed
 SSH_FAILED: Final = 255  # exit code of ssh itself; our commands use others
+LONGEST_FOLDER: Final = 45  # of 107 characters, ssh takes 58 for a name of its own
 ALWAYS: Final = (
     *("-T", "-x", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
     *("-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"),  # meant for a person's logins
@@ -69,9 +70,12 @@ def explain(host: str, stderr: str) -> BackendError:
 class Client:
     """All hosts of one offering."""
 
-    def __init__(self, options: tuple[str, ...]) -> None:
+    def __init__(self, options: tuple[str, ...], folder: Path) -> None:
+        """Connections are kept in the folder, if its path is as short as that of a socket must."""
         self._options = options
-        self._sockets = Path(tempfile.mkdtemp(prefix="bats-ssh-"))  # short: a socket's path is
+        self._borrowed = len(str(folder)) > LONGEST_FOLDER
+        self._sockets = Path(tempfile.mkdtemp(prefix="bats-ssh-")) if self._borrowed else folder
+        self._sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._connecting: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._connected: set[str] = set()
 
@@ -100,7 +104,7 @@ class Client:
         return done
 
     def shared(self) -> tuple[str, ...]:
-        path = f"ControlPath={self._sockets}/%C"
+        path = f'ControlPath="{_escaped(self._sockets)}/%C"'
         keep = f"ControlPersist={KEPT_SECONDS}"
         share = ("-o", "ControlMaster=auto", "-o", path, "-o", keep)
         return (*ALWAYS, "-o", "ClearAllForwardings=yes", *share, *self._options)
@@ -111,6 +115,12 @@ class Client:
 
     async def close(self) -> None:
         for socket in list(self._sockets.glob("*")):
-            leave = ("-o", f"ControlPath={socket}", "-O", "exit", "any")
+            leave = ("-o", f'ControlPath="{_escaped(socket)}"', "-O", "exit", "any")
             await processes.run("ssh", *self._options, *leave, limit_seconds=CONNECT_SECONDS)
-        await asyncio.to_thread(shutil.rmtree, self._sockets, ignore_errors=True)
+        if self._borrowed:
+            await asyncio.to_thread(shutil.rmtree, self._sockets, ignore_errors=True)
+
+
+def _escaped(path: Path) -> str:
+    """As ssh reads a path in its configuration, between quotes."""
+    return str(path).replace("%", "%%")

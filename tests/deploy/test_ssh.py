@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -167,6 +168,21 @@ async def test_when_all_places_are_taken_it_is_busy_and_says_how_many(
         await backend.stop([first.machine])
         (seen,) = (await backend.start([third])).values()
         assert seen.state is State.UP
+
+
+@pytest.mark.backend("ssh")
+async def test_connections_are_kept_in_a_folder_whatever_its_name(
+    ssh_bed: Bed,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="50% of a ", dir="/tmp") as short:
+        async with hosts(ssh_bed, Path(short), hosts="h1") as backend:
+            await backend.check()
+            (socket,) = sockets(Path(short))
+        assert not socket.exists()
+
+
+def sockets(folder: Path) -> list[Path]:
+    return [found for found in folder.rglob("*") if found.is_socket()]
 
 
 # --- installing ---------------------------------------------------------------------------------
