@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bats.common.money import NOTHING, money
 from bats.master.clouds.example import example
 from bats.master.clouds.found import Found, Queue, hosts, look_around, partitions, queues
+from bats.master.clouds.model import OfferingTable
 from bats.master.clouds.reading import Clouds, load
 
 SINFO = """\
@@ -97,3 +98,16 @@ def test_looking_around_finds_hosts_and_credentials(tmp_path: Path):
         path.write_text(text)
     found = look_around({"HOME": str(tmp_path), "AWS_REGION": "eu-west-1"})
     assert (found.hosts, found.aws, found.region) == (("n1", "n2", "gateway"), True, "eu-west-1")
+
+
+def test_the_file_on_the_page_about_clouds_is_right(tmp_path: Path):
+    page = Path(__file__).parents[2] / "master" / "clouds" / "README.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    names = [one.name for one in loaded(text, tmp_path).offerings]
+    assert names == ["m1.small", "cluster", "desk"]
+
+
+def test_the_page_about_clouds_names_every_key():
+    page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
+    for key in OfferingTable.model_fields:
+        assert key == "settings" or f"| `{key}` |" in page

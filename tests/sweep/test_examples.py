@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bats.master.sweep.model import SweepFile
 from bats.master.sweep.reading import load
 from bats.master.sweep.sweep import Sweep
 
@@ -71,3 +72,9 @@ def test_the_page_says_how_many_tasks_there_are(name: str):
     count = load(FOLDER / f"{name}.toml").count
     lines = (FOLDER / "README.md").read_text().splitlines()
     assert any(f"[{name}.toml]" in line and line.endswith(f"| {count} |") for line in lines)
+
+
+def test_the_page_names_every_key():
+    page = (FOLDER / "README.md").read_text()
+    for key in SweepFile.model_fields:
+        assert f"`{key}`" in page or f"`[{key}]`" in page or f"`[[{key}]]`" in page
