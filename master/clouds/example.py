@@ -54,7 +54,8 @@ atu = "minute"
 max = {most}
 [offering.sge]
 queue = "{queue}"
-# directives = ["#$ -l h_rt=4:00:00"]
+# time_limit = "4:00:00"
+# directives = ["#$ -l fast"]
 """
 _SSH: Final = """
 # Hosts that ssh reaches without a password; node[01-32] stands for 32 of them.

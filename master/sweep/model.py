@@ -111,6 +111,17 @@ def _texts(written: Any) -> tuple[str, ...]:
     raise ValueError(f'should be a list of texts, for example ["a", "b"], not {quoted(written)}')
 
 
+def _files(written: Any) -> tuple[str, ...]:
+    """Names from the sweep file's folder on: in the scratch folder they are called the same."""
+    names = _texts(written)
+    for name in names:
+        if not name or name.startswith(("/", "~")) or ".." in name.split("/"):
+            raise ValueError(
+                f"{quoted(name)} does not lie beside the sweep file; name files from its folder on"
+            )
+    return names
+
+
 def _variable(name: Any) -> str:
     if isinstance(name, str) and name and "=" not in name:
         return name
@@ -141,6 +152,7 @@ def _exclusion(written: Any) -> tuple[str, ...]:
 
 Text = Annotated[str, Reads(text_of, _SCALAR)]
 Texts = Annotated[tuple[str, ...], Reads(_texts, {"type": "array", "items": _SCALAR})]
+Files = Annotated[tuple[str, ...], Reads(_files, {"type": "array", "items": {"type": "string"}})]
 Name = Annotated[str, Reads(parameter_name, {"type": "string", "pattern": f"^{_NAME.pattern}$"})]
 Variable = Annotated[str, Reads(_variable, {"type": "string", "pattern": "^[^=]+$"})]
 Values = Annotated[Any, Reads(values_of, _VALUES)]
@@ -186,8 +198,8 @@ class SweepFile(Checked):
     cwd: str | None = Field(None, description='Where to run. "" is a scratch folder.')
     env: dict[Variable, Text] = Field({}, description="Added to each task's environment.")
     stdin: str = Field("", description="Text given to each task on its standard input.")
-    inputs: Texts = Field((), description="Files and folders to bring to machines.")
-    outputs: Texts = Field((), description="Files to bring back: names, or patterns with * and ?.")
+    inputs: Files = Field((), description="Files and folders to bring to machines.")
+    outputs: Files = Field((), description="Files to bring back: names, or patterns with * and ?.")
 
     timeout: Annotated[float, Reads(_positive, _DURATION)] = Field(
         0.0, description="How long a task may run."

@@ -1,6 +1,7 @@
 """The clouds file that `bats clouds init` writes is right as it stands, and with its hints in."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bats.common.money import NOTHING, money
+from bats.deploy.registry import BACKENDS
 from bats.master.clouds.example import example
 from bats.master.clouds.found import Found, Queue, hosts, look_around, partitions, queues
 from bats.master.clouds.model import OfferingTable
@@ -111,3 +113,12 @@ def test_the_page_about_clouds_names_every_key():
     page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
     for key in OfferingTable.model_fields:
         assert key == "settings" or f"| `{key}` |" in page
+
+
+def test_the_page_about_clouds_names_keys_that_back_ends_have():
+    page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
+    for name, target in BACKENDS.items():
+        (row,) = re.findall(rf"^\| `{name}` \| (.*?) \|", page, re.MULTILINE)
+        module = pytest.importorskip(target.partition(":")[0])
+        known = {field.name for field in fields(module.Settings)}
+        assert set(re.findall(r"`(\w+)`", row)) <= known

@@ -47,6 +47,8 @@ MISTAKES = [
     ('command = "x"\nexclude = [{b = 1}]\n[grid]\na = [1]', "'b', no parameter; they are a"),
     ('command = "x"\nexclude = [{a = 1}]\n[grid]\na = [1]', "leaves no task over"),
     ('command = "x"\nexclude = [{a = 3}]\n[grid]\na = [1]', "rule a = 3 fits no task"),
+    ('command = "x"\ninputs = ["../a"]', "'../a' does not lie beside the sweep file; name files"),
+    ('command = "x"\noutputs = ["/tmp/a"]', "'/tmp/a' does not lie beside the sweep file"),
     # the rest
     ('command = "x"\ncwd = "sub"\ninputs = ["a"]', "line 2: `cwd`: tasks with `inputs` or"),
     ('command = "x"\ntimeout = "5 parsecs"', "'5 parsecs' is not a duration; write for example"),
