@@ -83,7 +83,7 @@ class GroupCommit:
         elif self._writing is not None:
             self._waiting_for_writing.append(waiting)
         else:
-            asyncio.get_running_loop().call_soon(_release, [waiting])
+            _release([waiting])
 
     def committed(self) -> asyncio.Future[None]:
         future = asyncio.get_running_loop().create_future()
@@ -121,12 +121,12 @@ class GroupCommit:
             waiting, self._waiting_for_writing = self._waiting_for_writing, []
             if self.batch:
                 self.touch()
-            self._say(None)
             _release(waiting)
+            self._say(None)
         elif self._writing is not None and may_pass(error) and not self._closing:
-            self._say(Trouble(self._sentence(error), passing=True))
             loop = asyncio.get_running_loop()
             loop.call_later(self._retry_seconds, self._start, self._writing)
+            self._say(Trouble(self._sentence(error), passing=True))
         else:
             self._fail(error)
 
@@ -147,8 +147,9 @@ class GroupCommit:
 
 
 def _release(waiting: list[_Waiting]) -> None:
+    loop = asyncio.get_running_loop()
     for each in waiting:
         if not isinstance(each, asyncio.Future):
-            each()
+            loop.call_soon(each)  # one that raises must not keep the others waiting
         elif not each.done():  # whoever awaited it was cancelled
             each.set_result(None)

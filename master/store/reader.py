@@ -135,7 +135,7 @@ class Reader:
         )
         return Page([task_row(row) for row in rows], total)
 
-    def every_task(self, bag: BagId, since: TaskId = TaskId(0)) -> Iterator[TaskRow]:
+    def every_task(self, bag: BagId, since: int = 0) -> Iterator[TaskRow]:
         """All results in the order of the tasks, from one on, read in pieces."""
         low, high = schema.keys_of(bag)
         low += since

@@ -39,7 +39,7 @@ CREATE TABLE results (id INTEGER PRIMARY KEY, {_ATTEMPT});
 -- what did not become a task's result: failures that were tried again, failed late copies
 CREATE TABLE attempts (id INTEGER, {_ATTEMPT}, UNIQUE (id, attempt));
 CREATE TABLE machines (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, bag INTEGER, offering TEXT, backend TEXT, address TEXT,
+    id INTEGER PRIMARY KEY, bag INTEGER, offering TEXT, backend TEXT, address TEXT,
     requested REAL, charged_since REAL, joined REAL, gone REAL, reason TEXT, cost INTEGER,
     public_key BLOB
 );

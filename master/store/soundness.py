@@ -108,9 +108,8 @@ def inspect(folder: Path) -> Findings:
 
 def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None) -> Iterator[str]:
     """What SQLite and the mark find; within `seconds` perhaps not everything."""
-    timer = threading.Timer(seconds or 0, db.interrupt)
-    if seconds is not None:
-        timer.start()
+    timer = threading.Timer(seconds or threading.TIMEOUT_MAX, db.interrupt)
+    timer.start()
     try:
         found = [text for (text,) in db.execute("PRAGMA quick_check(5)")]
         if found != ["ok"]:
@@ -120,6 +119,7 @@ def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None
             yield _damage(error, folder)
     finally:
         timer.cancel()
+        timer.join()  # it must not interrupt what comes next
     try:
         if lost := mark.lost(db, folder):
             yield lost

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import BatsError
-from bats.common.messages import BagId, MachineId, TaskId
+from bats.common.messages import BagId, TaskId
 from bats.master.store import journal, prune, schema, soundness, statements
 from bats.master.store.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
 from bats.master.store.lock import FolderLock
@@ -59,9 +59,8 @@ class Store:
             retry_seconds=retry_seconds,
         )
         self.master_id: Final[str] = self._one("SELECT value FROM meta WHERE key = 'master'")
-        highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
-        self._last_bag: int = self._one(highest, "bags")
-        self._last_machine: int = self._one(highest, "machines")
+        highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bags'"
+        self._last_bag: int = self._one(highest)
         bags = self._db.execute("SELECT id FROM bags").fetchall()
         self._next_event = {bag: journal.length(self._db, bag) for (bag,) in bags}
 
@@ -71,11 +70,6 @@ class Store:
         """A number never used before. Commit a row with it before anyone outside hears of it."""
         self._last_bag += 1
         return BagId(self._last_bag)
-
-    def new_machine(self) -> MachineId:
-        """Likewise for a machine."""
-        self._last_machine += 1
-        return MachineId(self._last_machine)
 
     def journal(self, bag: BagId, now: float, event: bytes) -> int:
         """Append to the bag's journal; returns the event's number, from 0."""
@@ -175,5 +169,5 @@ class Store:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         return f"Writing to the store in {self.folder} failed: {error} ({name})."
 
-    def _one(self, query: str, *values: Any) -> Any:
-        return self._db.execute(query, values).fetchone()[0]
+    def _one(self, query: str) -> Any:
+        return self._db.execute(query).fetchone()[0]

@@ -152,6 +152,20 @@ async def test_who_gave_up_waiting_does_not_disturb_the_others():
     await disk.close()
 
 
+async def test_a_callback_that_fails_keeps_nobody_else_waiting():
+    disk = Disk()
+    loop = asyncio.get_running_loop()
+    raised: list[object] = []
+    loop.set_exception_handler(lambda _, context: raised.append(context["exception"]))
+    disk.tell("a")
+    disk.commit.then(lambda: [][0])
+    waiting = disk.commit.committed()
+    disk.go.release()
+    await asyncio.wait_for(waiting, 10)
+    assert [type(error) for error in raised] == [IndexError]
+    await disk.close()
+
+
 async def test_commits_keep_their_pace_but_a_lone_fact_does_not_wait():
     disk = Disk()
     disk.go.release(100)
