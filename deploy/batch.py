@@ -45,14 +45,15 @@ unset "${{!SLURM_ARRAY_@}}" "${{!SGE_TASK_@}}" # of this job; tasks must not tak
 cd {folder} || exit
 exec 3<"$i.ticket" || exit
 rm -f "$i.ticket"
-trap 'kill -TERM $worker' TERM INT USR1 USR2
+told=
+trap 'told=told; kill -TERM $worker' TERM INT USR1 USR2
 (trap '' USR1 USR2; exec {worker} --ticket - --log json <&3) &
 worker=$!
 exec 3<&-
 while kill -0 $worker 2>/dev/null; do wait $worker; done
 wait $worker
 code=$?
-echo "$code $SECONDS" >"$i.exit"
+echo "$code $SECONDS $told" >"$i.exit"
 exit $code
 """
 
@@ -259,6 +260,8 @@ class Batch(abc.ABC):
         gone, detail = job.gone or Gone.FAILED, job.detail
         if asked:
             gone, detail = Gone.STOPPED, ""
+        elif gone is Gone.STOPPED and (left := self._book.exit(machine)) and left.told:
+            gone, detail = Gone.FAILED, f"{self.system} ended its job, and we had not asked"
         return self._ended(machine, Sighting(State.GONE, address, charged, gone, detail))
 
     def _missing(self, machine: MachineId) -> Sighting:

@@ -5,7 +5,8 @@ for the job with index i,
 
     i.ticket     what the job's worker needs to join; the job removes it as it starts
     i.log        what the worker said
-    i.exit       written by the job: the worker's exit code, and how many seconds it ran
+    i.exit       written by the job: the worker's exit code, how many seconds it ran, and
+                 "told" if the batch system ended it
     i.stopping   we asked it to stop
     i.end        the last sighting, once the machine is gone: the batch system forgets
 """
@@ -46,6 +47,7 @@ class Exit:
 
     code: int
     ran_seconds: float
+    told: bool  # the batch system ended the job
 
 
 class Book:
@@ -107,10 +109,10 @@ class Book:
 
     def exit(self, machine: MachineId) -> Exit | None:
         try:
-            code, seconds = self._path(machine, "exit").read_text().split()
+            code, seconds, *told = self._path(machine, "exit").read_text().split()
         except (OSError, ValueError):
             return None
-        return Exit(int(code), float(seconds))
+        return Exit(int(code), float(seconds), bool(told))
 
     def log(self, machine: MachineId) -> str:
         if not self.find(machine):
