@@ -25,6 +25,8 @@ def begin(run: Run) -> None:
     for c in run.clusters:
         if c.startable and c.offering.free:
             fleet.start(run, c.index, min(c.offering.max_machines, settings.tasks))
+    if settings.known:
+        _take_as_known(run, settings.known)
     if settings.sampling is Sampling.NONE:
         run.phase = Phase.EXECUTING
         for c in priced:
@@ -35,7 +37,6 @@ def begin(run: Run) -> None:
         run.chosen, run.chosen_at = "free", run.now
         return
     if settings.known:
-        _take_as_known(run, settings.known)
         return
     run.sample = _draw_sample(run)
     workers = _workers(run, priced)

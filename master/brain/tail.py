@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from bats.common.messages import TaskId
 from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.sample_size import sample_size
 from bats.master.brain.state import Run
 from bats.master.brain.taskbook import Attempt, TaskState
 
@@ -51,7 +52,7 @@ def migrate(run: Run, machine: Machine) -> TaskId | None:
     """
     if run.settings.tail != MIGRATION or not run.settings.replicate or not run.tasks.waiting:
         return None
-    if run.sample is None or run.tasks.waiting > run.sample.size:
+    if run.tasks.waiting > sample_size(len(run.tasks)):
         return None
     task = stochastic(run, machine)
     if task is not None:
