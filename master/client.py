@@ -56,7 +56,7 @@ class Client:
         self._socket.connect(address)
 
     async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
-        """The answer. Raises what the master says as BatsError, UnreachableError if it says nothing."""
+        """The answer. Raises what the master says is wrong, UnreachableError if it says nothing."""
         answer: Body = {}
         async for part, last in self._conversation(verb, body, timeout_seconds):
             if last:
@@ -92,7 +92,7 @@ class Client:
                 yield message.body, False
         except TimeoutError:
             raise UnreachableError(
-                f"The master at {self.address} did not answer `{verb}` within {timeout_seconds:g} s."
+                f"The master at {self.address} did not answer `{verb}` in {timeout_seconds:g} s."
             ) from None
         finally:
             del self._open[number]
@@ -100,7 +100,7 @@ class Client:
     # --- the connection ---
 
     async def up(self, seconds: float) -> str:
-        """ "" when the master has let us in, else why not."""
+        """Why the master has not let us in; empty if it has."""
         why = f"does not answer within {seconds:g} s"
         limit = seconds
         loop = asyncio.get_running_loop()

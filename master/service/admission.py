@@ -2,8 +2,11 @@
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 from bats.common.messages import MachineId
+
+NOBODY: Final = MachineId(-1)
 
 
 class Role(enum.Enum):
@@ -15,7 +18,7 @@ class Role(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Peer:
     role: Role
-    machine: MachineId = MachineId(-1)
+    machine: MachineId = NOBODY
     ticket: bool = False  # known by its ticket's key, which it may trade for one of its own
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ class Bags:
         for runner in self.loaded.values():
             runner.close()
 
-    # --- from one bag to the next ------------------------------------------------------------------
+    # --- from one bag to the next -----------------------------------------------------------------
 
     def restore(self, reader: Reader) -> None:
         """All bags that had not ended; the one that ran goes on."""
@@ -228,7 +228,7 @@ class Bags:
     def _keep_state(self, bag: Bag) -> None:
         self._store.bag_state(bag.id, bag.state, bag.summary({}), bag.ended)
 
-    # --- what workers say --------------------------------------------------------------------------
+    # --- what workers say -------------------------------------------------------------------------
 
     def number_by_hand(self, wanted: MachineId) -> MachineId:
         """The number of a worker started by hand; a new one if its own is spent."""
@@ -357,11 +357,9 @@ def _cluster_for(bag: Bag, worker: Worker) -> int | None:
     offerings = bag.settings.offerings
     if worker.offering:
         return next((k for k, o in enumerate(offerings) if o.name == worker.offering), None)
-    for fits in (lambda o: o.backend == MANUAL, lambda o: o.free):
-        for k, offering in enumerate(offerings):
-            if fits(offering):
-                return k
-    return None
+    by_hand = [k for k, offering in enumerate(offerings) if offering.backend == MANUAL]
+    free = [k for k, offering in enumerate(offerings) if offering.free]
+    return next(iter([*by_hand, *free]), None)
 
 
 def _last_view(runner: Runner) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Fleet:
         for yard in self._yards.values():
             await yard.close()
 
-    # --- what bags want -----------------------------------------------------------------------------
+    # --- what bags want ---------------------------------------------------------------------------
 
     def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
         wanted = [one for one in machines if runner.wants(one)]
@@ -97,7 +97,7 @@ class Fleet:
             elif machine not in self._machines:
                 runner.gone(machine, None, Cause.STOPPED, reason)
 
-    # --- what workers tell -----------------------------------------------------------------------------
+    # --- what workers tell ------------------------------------------------------------------------
 
     def joined(self, machine: MachineId) -> None:
         if found := self._machines.get(machine):
@@ -114,7 +114,7 @@ class Fleet:
         if found := self._machines.get(machine):
             found[0].look()
 
-    # --- what is left over ----------------------------------------------------------------------------------
+    # --- what is left over ------------------------------------------------------------------------
 
     def clean_up(self, offerings: Iterable[Offering]) -> None:
         """Find machines of an earlier life of this master that are in no book, and stop them."""

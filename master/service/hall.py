@@ -82,9 +82,7 @@ class Hall:
 
     def _hear_one(self, heard: Heard, peer: Peer) -> None:
         try:
-            if peer.role is not Role.CLIENT and len(heard.frame) > _LARGEST_OF_WORKER:
-                raise ProtocolError(f"{len(heard.frame)} bytes are too many for a worker")
-            message = decode(heard.frame)
+            message = _decode(heard.frame, peer)
         except VersionError as error:
             self._refuse(heard, str(peer), str(error))
             return
@@ -131,7 +129,7 @@ class Hall:
             self._workers.greet(heard.route, machine, hello)
         elif hello.machine != peer.machine:
             self._refuse(
-                heard, str(peer), f"the key of {peer} is not that of machine {hello.machine}"
+                heard, str(peer), f"this is the key of {peer}, not of machine {hello.machine}"
             )
         else:
             self._workers.greet(heard.route, peer.machine, hello)
@@ -151,7 +149,7 @@ class Hall:
         else:
             self._refuse(heard, str(peer), "that key is known already as another's")
 
-    # --- refusing -----------------------------------------------------------------------------------
+    # --- refusing ---------------------------------------------------------------------------------
 
     def _refuse(self, heard: Heard, who: str, why: str, *, known: bool = True) -> None:
         self._note(heard, who, why)
@@ -168,6 +166,12 @@ class Hall:
     def _send(self, route: bytes, message: Refused | Welcome) -> None:
         assert self.router is not None
         self.router.send(route, encode(message))
+
+
+def _decode(frame: memoryview, peer: Peer) -> Message:
+    if peer.role is not Role.CLIENT and len(frame) > _LARGEST_OF_WORKER:
+        raise ProtocolError(f"{len(frame)} bytes are too many for a worker")
+    return decode(frame)
 
 
 def _goodbye(workers: Workers, worker: Any, message: Goodbye) -> None:

@@ -27,7 +27,8 @@ from bats.master.service.router import Heard, Router
 from bats.master.service.workers import Workers
 from bats.master.service.zap import Gatekeeper
 from bats.master.store.blobs import Blobs
-from bats.master.store.store import Store, Trouble
+from bats.master.store.group_commit import Trouble
+from bats.master.store.store import Store
 
 _LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
 
@@ -103,7 +104,7 @@ class Master:
         with self.store.reader() as reader:
             self.bags.restore(reader)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())
-        self._closers.append(lambda: self._lag_timer.cancel())
+        self._closers.append(self._stop_measuring)
         log.info(
             "master listens",
             addresses=list(self.addresses),
@@ -113,7 +114,7 @@ class Master:
         )
 
     async def _close(self) -> None:
-        """In the opposite order of opening; what fails is told, and the rest is closed all the same."""
+        """In the opposite order of opening; what fails is told, and the rest is closed too."""
         while self._closers:
             close = self._closers.pop()
             try:
@@ -121,7 +122,7 @@ class Master:
                 if waiting is not None:
                     await waiting
             except StoreDamagedError as error:
-                log.error("store not closed in order", reason=str(error))
+                log.warning("store not closed in order", reason=str(error))
             except Exception:
                 log.exception("not closed in order")
 
@@ -134,7 +135,7 @@ class Master:
         last = self.home.last_port()
         return last if last and _is_free(self.options.bind, last) else 0
 
-    # --- for those who are in the same process -----------------------------------------------------------
+    # --- for those who are in the same process ----------------------------------------------------
 
     @property
     def access(self) -> Access:
@@ -182,7 +183,7 @@ class Master:
             "limit": run.ledger.limit if run else None,
         }
 
-    # --- desks of the hall -----------------------------------------------------------------------------------
+    # --- desks of the hall ------------------------------------------------------------------------
 
     def number_by_hand(self, wanted: MachineId) -> MachineId:
         return self.bags.number_by_hand(wanted)
@@ -196,7 +197,7 @@ class Master:
     def file(self, route: bytes, peer: Peer, message: WantBlob | BlobChunk | BlobStored) -> None:
         log.warning("refused: files are not taken", peer=str(peer), bytes=len(route) and 0)
 
-    # --- what may happen ---------------------------------------------------------------------------------------
+    # --- what may happen --------------------------------------------------------------------------
 
     def _hear(self, batch: list[Heard]) -> None:
         try:
@@ -226,6 +227,9 @@ class Master:
     def _fail(self, error: BaseException) -> None:
         if not self.ended.done():
             self.ended.set_exception(error)
+
+    def _stop_measuring(self) -> None:
+        self._lag_timer.cancel()
 
     def _measure_lag(self, last: float) -> None:
         now = self._loop.time()

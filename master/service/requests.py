@@ -7,6 +7,7 @@ name, or "last".
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import structlog
@@ -110,7 +111,7 @@ class Asked:
         return await self.service.bags.load(await self.bag())
 
 
-# --- changing something ---------------------------------------------------------------------------------
+# --- changing something ---------------------------------------------------------------------------
 
 
 async def _submit(asked: Asked) -> Body:
@@ -201,7 +202,7 @@ async def _shutdown(asked: Asked) -> Body:
     return {}
 
 
-# --- looking ----------------------------------------------------------------------------------------------
+# --- looking --------------------------------------------------------------------------------------
 
 
 async def _bags(asked: Asked) -> Body:
@@ -289,7 +290,8 @@ async def _results(asked: Asked) -> Body:
     count = 0
     bag = await asked.read(lambda reader: reading.with_parameters(reader, number))
     while True:
-        rows = await asked.read(lambda reader: reading.piece_of_results(reader, number, since))
+        look = partial(reading.piece_of_results, number=number, since=since)
+        rows = await asked.read(look)
         if not rows:
             return {"bag": number, "count": count}
         count += len(rows)
@@ -332,6 +334,10 @@ async def _export(asked: Asked) -> Body:
 
 async def _snapshot(asked: Asked) -> Body:
     return asked.service.snapshot()
+
+
+async def _unknown(_: Asked) -> Body:
+    raise UsageError(f"This master can be asked for {', '.join(sorted(VERBS))}, and nothing else.")
 
 
 VERBS: Final[Mapping[str, Callable[[Asked], Awaitable[Body]]]] = {
@@ -385,14 +391,10 @@ class Requests:
     async def _work(self, route: bytes, request: Request) -> None:
         async def part(body: Body) -> None:
             self._router.send(route, encode(Chunk(request.id, body)))
-            while self._router.unsent(route) > _ROOM_BYTES:
-                await asyncio.sleep(0.02)
+            await self._router.room(route, _ROOM_BYTES)
 
         try:
-            handler = VERBS.get(request.verb)
-            if handler is None:
-                known = ", ".join(sorted(VERBS))
-                raise UsageError(f"{quoted(request.verb)} cannot be asked; known are {known}.")
+            handler = VERBS.get(request.verb, _unknown)
             body = await handler(Asked(self._service, request.body, part))
             self._reply(route, request, body)
         except BatsError as error:

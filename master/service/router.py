@@ -57,6 +57,7 @@ class Router:
         self._scheduled = False
         self._unsent: dict[bytes, deque[bytes]] = {}
         self._unsent_bytes: dict[bytes, int] = {}
+        self._sent = asyncio.Event()  # replaced each time something was
         self._retrying: asyncio.TimerHandle | None = None
         self.messages = self.malformed = self.handshakes_failed = 0
         self._socket = context.socket(zmq.ROUTER)
@@ -98,9 +99,11 @@ class Router:
         if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
             self._again()
 
-    def unsent(self, route: bytes) -> int:
-        """Bytes that this peer has not taken; who sends it much should wait for 0."""
-        return self._unsent_bytes.get(route, 0)
+    async def room(self, route: bytes, size: int) -> None:
+        """Returns when less than so many bytes wait for this peer: for who sends it much."""
+        while self._unsent_bytes.get(route, 0) > size:
+            sent = self._sent
+            await sent.wait()
 
     def forget(self, route: bytes) -> None:
         self._unsent.pop(route, None)
@@ -141,6 +144,8 @@ class Router:
                 self._unsent_bytes[route] -= len(waiting.popleft())
             if not waiting:
                 self.forget(route)
+        self._sent.set()
+        self._sent = asyncio.Event()
         if self._unsent:
             self._retrying = self._loop.call_later(_AGAIN_SECONDS, self._retry)
         if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
@@ -183,7 +188,7 @@ class Router:
         if self._calm.may_say(route):
             log.warning("refused: a message in parts", key=key[:8], malformed=self.malformed)
 
-    # --- handshakes that fail before there is a key ------------------------------------------------
+    # --- handshakes that fail before there is a key -----------------------------------------------
 
     def _watch(self, context: "zmq.Context[zmq.Socket[bytes]]") -> "zmq.Socket[bytes]":
         where = f"inproc://monitor-{id(self._socket)}"
@@ -203,7 +208,7 @@ class Router:
             if event != zmq.Event.HANDSHAKE_FAILED_AUTH and self._calm.may_say(event):
                 log.warning(
                     "refused: the peer does not speak our protocol",
-                    how=zmq.Event(event).name.lower().replace("_", " "),
+                    how=repr(zmq.Event(event)),
                     code=value,
                     refused=self.handshakes_failed,
                 )

@@ -207,15 +207,13 @@ class Runner:
     def _record(self, command: Record) -> None:
         machine = outside(self.id, command.machine)
         self._store.results(
-            [
-                self._finished(machine, self._results.pop(ending[:2], None) or self._lost(ending))
-                for ending in command.endings
-            ]
+            [self._finished(machine, self._result(ending)) for ending in command.endings]
         )
 
     def _keep_the_rest(self) -> None:
         """Results that settled nothing: copies that came later, failures that are tried again."""
-        copies, others = [], []
+        copies: list[Finished] = []
+        others: list[Finished] = []
         for result in self._results.values():
             finished = self._finished(self._from, result)
             (copies if result.outcome == Outcome.DONE else others).append(finished)
@@ -230,8 +228,10 @@ class Runner:
         started = max(0.0, self.engine.run.now - result.wall_seconds)
         return Finished(result, machine, row.offering if row else "", started)
 
-    def _lost(self, ending: Ending) -> Result:
-        """The record of a task that was given up because machines broke under it."""
+    def _result(self, ending: Ending) -> Result:
+        """As the worker told it; or, of a task that was given up with its machines, made up."""
+        if told := self._results.pop((ending.task, ending.attempt), None):
+            return told
         words = "given up: the machines that ran it broke down"
         return Result(
             self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
@@ -270,7 +270,7 @@ class Runner:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    # --- what the world says, machines named as seen from outside ------------------------------------
+    # --- what the world says, machines named as seen from outside ---------------------------------
 
     def joined(self, worker: Worker, cluster: int = -1) -> None:
         machine = worker.machine
@@ -354,7 +354,7 @@ class Runner:
     def busy(self) -> bool:
         return self.engine.run.phase not in (Phase.ENDING, Phase.ENDED)
 
-    # --- what workers are told of the bag --------------------------------------------------------------
+    # --- what workers are told of the bag ---------------------------------------------------------
 
     def spec(self, worker: Worker) -> BagSpec:
         row = self.machines.get(worker.machine)

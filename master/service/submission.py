@@ -93,7 +93,7 @@ def _offering(written: Any) -> Offering:
             f"An offering needs name, price, atu_seconds and max_machines: {quoted(written)}."
         )
     if strange := set(written) - known:
-        raise UsageError(f"offering {written['name']}: unknown key `{sorted(strange)[0]}`.")
+        raise UsageError(f"offering {written['name']}: unknown key `{min(strange)}`.")
     where = f"offering {written['name']}"
     for key, value in written.items():
         if not _OFFERING[key](value):

@@ -131,7 +131,7 @@ class Yard:
         """Something may have changed: ask the back end soon."""
         self._news.set()
 
-    # --- asking for machines ----------------------------------------------------------------------------
+    # --- asking for machines ----------------------------------------------------------------------
 
     async def _start(self, machines: list[Watched]) -> None:
         pause, surprises = _FIRST_PAUSE_SECONDS, 0
@@ -202,7 +202,7 @@ class Yard:
             return FREE_LEASE_SECONDS
         return paid_uptime(self.offering, known.atus) - self.offering.boundary_seconds / 2
 
-    # --- sending machines away ---------------------------------------------------------------------------
+    # --- sending machines away --------------------------------------------------------------------
 
     def _stop_together(self) -> None:
         machines, self._to_stop = self._to_stop, []
@@ -229,7 +229,7 @@ class Yard:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         self.look()
 
-    # --- watching ------------------------------------------------------------------------------------------
+    # --- watching ---------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
         pause = _FIRST_LOOK_SECONDS
@@ -325,7 +325,7 @@ class Yard:
         one.left.set()
         self._keeper.gone(one.machine)
 
-    # --- tasks of our own --------------------------------------------------------------------------------------
+    # --- tasks of our own -------------------------------------------------------------------------
 
     def _do(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
