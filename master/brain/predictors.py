@@ -1,0 +1,191 @@
+"""What a schedule will take and cost, with a probability: predictors by name.
+
+`theory` is the interval of T ch. 4: quick, and blind to the tail. `resampling` draws what the
+bag's runtimes may be, given the sample, and runs the bag through the mix for each: with whole
+tasks, start delays, the tail and its copies, and money that counts in whole ATUs.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from bats.common.billing import ROUNDING
+from bats.common.errors import UsageError
+from bats.common.money import Money
+from bats.common.offering import Offering
+from bats.master.brain.bounds import Bounds
+from bats.master.brain.intervals import budget_bound, makespan_bound, moments
+from bats.master.brain.mix import Cluster, Mix
+from bats.master.brain.regression import SAME, Line, fit
+from bats.master.brain.rollout import Floats, Lines, MeanBeyond, Slots, Tail, replicate, run_bag
+from bats.master.brain.steady import skip
+from bats.master.brain.unseen import possible
+
+RUNS: Final = 400
+FEWEST_RUNS: Final = 60
+SLOT_RUNS: Final = 40_000  # runs times slots: what is stepped through at once
+MOST_SLOTS: Final = 600  # of a larger mix, a proportional part stands for the whole
+WHOLE_BAG: Final = 2000  # a larger bag is skipped through to its last tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How long would this mix take for N more tasks, and what would it cost?
+
+    Each cluster of the mix has a sample of runtimes, in seconds: its own, or that of another
+    cluster converted. What was bought before is not in the answer.
+    """
+
+    clusters: tuple[Cluster, ...]
+    samples: tuple[Sequence[float], ...]
+    tasks: int  # N
+    mix: Mix
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+    replicate: bool = True  # whether running tasks may be copied in the tail
+    confidence: float = 0.9
+    seed: int = 0
+
+
+Predictor = Callable[[Question], Bounds]
+
+
+def predict(question: Question, predictor: str = "resampling") -> Bounds:
+    """Ask the predictor of that name."""
+    try:
+        chosen = PREDICTORS[predictor]
+    except KeyError:
+        raise UsageError(
+            f"no predictor is called {predictor!r}; there are {', '.join(PREDICTORS)}"
+        ) from None
+    bought = [i for i, a in enumerate(question.mix) if a > 0]
+    if question.tasks == 0 or not bought:
+        done = 0.0 if question.tasks == 0 else math.inf
+        chance = 1.0 if question.tasks == 0 else 0.0
+        return Bounds(question.confidence, done, Money(0), chance, chance, done, Money(0))
+    without = [question.clusters[i].offering.name for i in bought if not question.samples[i]]
+    if without:
+        raise ValueError(f"no runtimes are known of {', '.join(without)}, which the mix uses")
+    return chosen(question)
+
+
+def theory(question: Question) -> Bounds:
+    """T ch. 4, each of p_M, p_µ and p_σ such that they promise the confidence together."""
+    offerings = [cluster.offering for cluster in question.clusters]
+    bought = [i for i, a in enumerate(question.mix) if a > 0]
+    a = [question.mix[i] * offerings[i].slots for i in bought]
+    known = [moments(question.samples[i]) for i in bought]
+    delay = max(question.clusters[i].start_seconds for i in bought)
+
+    def within(confidence: float) -> tuple[float, Money]:
+        p = (2 + confidence) / 3
+        makespan = delay + makespan_bound(question.tasks, a, known, p, p, p)
+        mix = [question.mix[i] for i in bought]
+        return makespan, budget_bound(mix, [offerings[i] for i in bought], makespan)
+
+    def chance(fits: Callable[[float, Money], bool]) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(*within(middle)) else (low, middle)
+        return low
+
+    estimate = delay + question.tasks / math.fsum(
+        a_k / k.mu for a_k, k in zip(a, known, strict=True)
+    )
+    makespan, cost = within(question.confidence)
+    budget, deadline = question.budget, question.deadline_seconds
+    return Bounds(
+        question.confidence,
+        makespan,
+        cost,
+        1.0 if budget is None else chance(lambda _, cost: cost <= budget),
+        1.0 if deadline is None else chance(lambda makespan, _: makespan <= deadline),
+        estimate,
+        budget_bound(question.mix, offerings, estimate),
+    )
+
+
+def resampling(question: Question) -> Bounds:
+    """Run the bag through the mix for many distributions that the sample may stem from."""
+    rng = np.random.default_rng(question.seed)
+    whole = sum(
+        a * cluster.offering.slots
+        for a, cluster in zip(question.mix, question.clusters, strict=True)
+    )
+    part = min(1.0, MOST_SLOTS / whole)
+    mix = tuple(math.ceil(a * part) for a in question.mix)
+    tasks = max(1, round(question.tasks * part))
+    machines = [i for i, a in enumerate(mix) for _ in range(a)]
+    slots_each = np.array([question.clusters[i].offering.slots for i in machines])
+    kind = np.repeat(machines, slots_each)
+    ready = np.array([cluster.start_seconds for cluster in question.clusters])[kind]
+    runs = int(np.clip(SLOT_RUNS // kind.size, FEWEST_RUNS, RUNS))
+
+    base = max(range(len(mix)), key=lambda i: len(question.samples[i]) if mix[i] else -1)
+    lines = Lines([_line(question.samples[base], sample) for sample in question.samples])
+    draws = possible(np.asarray(question.samples[base], dtype=float), runs, rng)
+    exactly = min(tasks, max(WHOLE_BAG, 2 * kind.size))
+    if tasks > exactly:
+        slots = skip(tasks - exactly, draws, kind, ready, lines, rng)
+    else:
+        slots = Slots.fresh(np.tile(kind, (runs, 1)), np.tile(ready, (runs, 1)))
+    bag = draws.tasks(exactly, rng)
+    run_bag(slots, bag, lines)
+    if question.replicate:
+        tail = replicate(slots, lines, MeanBeyond(bag[:, ::8].reshape(-1)), rng)
+    else:
+        tail = Tail(slots.makespans(), slots.end)
+
+    uptimes = np.maximum.reduceat(tail.used, np.cumsum(slots_each) - slots_each, axis=1)
+    costs = _costs(question, machines, uptimes, sum(question.mix) / len(machines))
+    makespans = np.sort(tail.makespan)
+    at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
+    budget, deadline = question.budget, question.deadline_seconds
+    return Bounds(
+        question.confidence,
+        float(makespans[at]),
+        costs[at],
+        1.0 if budget is None else sum(cost <= budget for cost in costs) / runs,
+        1.0 if deadline is None else float(np.mean(makespans <= deadline)),
+        float(np.median(makespans)),
+        costs[(runs - 1) // 2],
+    )
+
+
+PREDICTORS: Final[Mapping[str, Predictor]] = MappingProxyType(
+    {"theory": theory, "resampling": resampling}
+)
+
+
+def atus(offering: Offering, uptimes: Floats) -> Floats:
+    """`billing.atus` of each."""
+    billed = np.maximum(uptimes, offering.minimum_seconds)
+    return np.maximum(1.0, np.ceil(billed / offering.atu_seconds * (1 - ROUNDING)))
+
+
+def _costs(question: Question, machines: list[int], uptimes: Floats, scale: float) -> list[Money]:
+    """Of each run, in rising order; `scale` is how many machines each column stands for."""
+    totals = [0] * uptimes.shape[0]
+    for i in set(machines):
+        offering = question.clusters[i].offering
+        columns = [column for column, machine in enumerate(machines) if machine == i]
+        bought = atus(offering, uptimes[:, columns]).sum(axis=1)
+        totals = [
+            total + round(scale * count) * offering.price
+            for total, count in zip(totals, bought.tolist(), strict=True)
+        ]
+    return [Money(total) for total in sorted(totals)]
+
+
+def _line(base: Sequence[float], sample: Sequence[float]) -> Line:
+    """From the base's runtimes to another cluster's, quantile by quantile."""
+    if sample is base or not sample:
+        return SAME
+    n = min(len(base), len(sample))
+    at = (np.arange(n) + 0.5) / n
+    return fit(np.quantile(base, at).tolist(), np.quantile(sample, at).tolist())

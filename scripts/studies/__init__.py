@@ -1,0 +1,1 @@
+"""Studies that `reproduce.py` runs: one module per study."""
