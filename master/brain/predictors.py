@@ -15,7 +15,7 @@ import numpy as np
 
 from bats.common.billing import ROUNDING
 from bats.common.errors import UsageError
-from bats.common.money import Money
+from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.brain.bounds import Bounds
 from bats.master.brain.intervals import budget_bound, makespan_bound, moments
@@ -24,6 +24,9 @@ from bats.master.brain.regression import SAME, Line, fit
 from bats.master.brain.rollout import Floats, Lines, MeanBeyond, Slots, Tail, replicate, run_bag
 from bats.master.brain.steady import skip
 from bats.master.brain.unseen import possible
+
+NO_BOUND: Final = Money(10**18)
+"""Stands where a sample bounds nothing, as one runtime does in `theory`."""
 
 RUNS: Final = 400
 FEWEST_RUNS: Final = 60
@@ -66,7 +69,7 @@ def predict(question: Question, predictor: str = "resampling") -> Bounds:
     if question.tasks == 0 or not bought:
         done = 0.0 if question.tasks == 0 else math.inf
         chance = 1.0 if question.tasks == 0 else 0.0
-        return Bounds(question.confidence, done, Money(0), chance, chance, done, Money(0))
+        return Bounds(question.confidence, done, NOTHING, chance, chance, done, NOTHING)
     without = [question.clusters[i].offering.name for i in bought if not question.samples[i]]
     if without:
         raise ValueError(f"no runtimes are known of {', '.join(without)}, which the mix uses")
@@ -84,8 +87,7 @@ def theory(question: Question) -> Bounds:
     def within(confidence: float) -> tuple[float, Money]:
         p = (2 + confidence) / 3
         makespan = delay + makespan_bound(question.tasks, a, known, p, p, p)
-        mix = [question.mix[i] for i in bought]
-        return makespan, budget_bound(mix, [offerings[i] for i in bought], makespan)
+        return makespan, _paid_through(question, makespan)
 
     def chance(fits: Callable[[float, Money], bool]) -> float:
         low, high = 0.0, 1.0
@@ -106,7 +108,7 @@ def theory(question: Question) -> Bounds:
         1.0 if budget is None else chance(lambda _, cost: cost <= budget),
         1.0 if deadline is None else chance(lambda makespan, _: makespan <= deadline),
         estimate,
-        budget_bound(question.mix, offerings, estimate),
+        _paid_through(question, estimate),
     )
 
 
@@ -166,6 +168,14 @@ def atus(offering: Offering, uptimes: Floats) -> Floats:
     """`billing.atus` of each."""
     billed = np.maximum(uptimes, offering.minimum_seconds)
     return np.maximum(1.0, np.ceil(billed / offering.atu_seconds * (1 - ROUNDING)))
+
+
+def _paid_through(question: Question, makespan_seconds: float) -> Money:
+    offerings = [cluster.offering for cluster in question.clusters]
+    if math.isfinite(makespan_seconds):
+        return budget_bound(question.mix, offerings, makespan_seconds)
+    paid = any(a > 0 and not o.free for a, o in zip(question.mix, offerings, strict=True))
+    return NO_BOUND if paid else NOTHING
 
 
 def _costs(question: Question, machines: list[int], uptimes: Floats, scale: float) -> list[Money]:
