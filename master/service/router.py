@@ -94,6 +94,8 @@ class Router:
 
     def send(self, route: bytes, frame: bytes) -> None:
         """Never blocks: what a slow peer does not take yet is kept and sent later, in order."""
+        if self._socket.closed:
+            return
         if route in self._unsent or not self._put(route, frame):
             self._keep(route, frame)
         if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:

@@ -1,0 +1,27 @@
+"""A master in a process of its own, so that tests can kill it: options as JSON on the command line."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from bats.common.log import set_up_logging
+from bats.common.offering import Offering
+from bats.master.service.master import Master, serve
+from bats.master.service.options import Options
+
+
+def main() -> None:
+    set_up_logging("json")
+    told = json.loads(sys.argv[1])
+    offerings = tuple(Offering(**one) for one in told.pop("offerings", ()))
+    options = Options(**{**told, "state": Path(told["state"])}, offerings=offerings)
+
+    def ready(_: Master) -> None:
+        print("ready", flush=True)
+
+    asyncio.run(serve(options, ready))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""A bag that is submitted is run by real workers, and all of it can be seen."""
+
+import asyncio
+from pathlib import Path
+
+import msgpack
+import pytest
+from service_helpers import becomes, eventually, over, results, sweep
+
+from bats.common.errors import UsageError
+from bats.master.brain.engine import Engine
+from bats.master.brain.journal import event_from, plain
+from bats.master.client import Client
+from bats.master.service.master import Master
+
+
+async def test_every_task_is_run_once_and_its_output_kept(client: Client) -> None:
+    submitted = await client.ask("submit", sweep=sweep(100))
+    status = await over(client, submitted["bag"])
+    assert (status["state"], status["done"], status["failed"]) == ("complete", 100, 0)
+    rows = await results(client, submitted["bag"])
+    assert [row["task"] for row in rows] == list(range(100))
+    assert all(row["outcome"] == "done" and row["machine"] == 1 for row in rows)
+    log = await client.ask("log", bag=submitted["bag"], task=42)
+    assert log["data"] == b"42\n"
+    assert Path(log["path"]).read_text() == "42\n"
+
+
+async def test_a_live_runs_journal_replays_to_the_same_commands(
+    master: Master, client: Client
+) -> None:
+    seen = []
+    master.bags.around.witness = lambda bag, now, event, commands: seen.append(
+        (now, plain(event), list(commands))
+    )
+    offerings = [paid("slow", 1), paid("fast", 3, speed=3.0)]
+    bag = await client.ask(
+        "submit", sweep=sweep(60, "sleep 0.02"), offerings=offerings, budget=10**12, retries=0
+    )
+    await over(client, bag["bag"], 60)
+    await master.store.committed()
+    with master.store.reader() as reader:
+        events = list(reader.events(bag["bag"]))
+    assert len(events) == len(seen) > 20
+    engine = Engine(master.bags.loaded[bag["bag"]].bag.settings)
+    for (_, now, written), (then, event, commands) in zip(events, seen, strict=True):
+        assert now == then
+        assert engine.handle(event_from(msgpack.unpackb(written)), now) == commands
+        engine.check()
+    assert engine.over
+
+
+def paid(name: str, price: int, *, speed: float = 1.0, machines: int = 2) -> dict[str, object]:
+    return {
+        "name": name,
+        "price": price * 10**9,
+        "atu_seconds": 60.0,
+        "max_machines": machines,
+        "boundary_seconds": 1.0,
+        "backend": "local",
+        "settings": {"speed": speed},
+    }
+
+
+async def test_a_bag_with_a_budget_costs_what_its_machines_cost(client: Client) -> None:
+    submitted = await client.ask(
+        "submit",
+        sweep=sweep(80, "sleep 0.01"),
+        offerings=[paid("slow", 1), paid("fast", 2)],
+        rule="cheapest",
+        budget=20 * 10**9,
+    )
+    status = await over(client, submitted["bag"], 60)
+    assert status["state"] == "complete"
+    assert 0 < status["spent"] <= 20 * 10**9
+    machines = (await client.ask("machines", bag=submitted["bag"]))["machines"]
+    assert sum(machine["cost"] for machine in machines) == status["spent"]
+    assert all(machine["charged_since"] < machine["gone"] for machine in machines)
+
+
+async def test_a_failed_task_is_tried_again_then_given_up_and_may_be_retried(
+    client: Client, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    command = f"echo trying >&2; test {{x}} != 3 || test -e {gate}"
+    bag = (await client.ask("submit", sweep=sweep(6, command, retries=2)))["bag"]
+    status = await over(client, bag)
+    assert (status["state"], status["done"], status["failed"]) == ("with failures", 5, 1)
+    story = await client.ask("task", bag=bag, task=3)
+    assert [one["outcome"] for one in story["attempts"]] == ["failed"] * 3
+    assert "trying" in story["attempts"][-1]["excerpt"]
+    gate.touch()
+    assert (await client.ask("retry", bag=bag))["tasks"] == 1
+    status = await becomes(client, bag, lambda s: s["over"] and s["state"] == "complete")
+    assert status["done"] == 6
+    rows = await results(client, bag)
+    assert [row["outcome"] for row in rows] == ["done"] * 6
+
+
+async def test_a_cancelled_bag_stops_its_tasks_and_its_machines(client: Client) -> None:
+    bag = (await client.ask("submit", sweep=sweep(4, "sleep 600")))["bag"]
+    await becomes(client, bag, lambda status: status.get("running", 0) >= 2)
+    await client.ask("cancel", bag=bag, reason="changed my mind")
+    status = await over(client, bag)
+    assert status["state"] == "cancelled"
+    assert "changed my mind" in status["words"]
+    assert status["machines"] == []
+
+
+async def test_bags_run_one_after_another_in_the_order_of_submission(client: Client) -> None:
+    first = (await client.ask("submit", sweep=sweep(2, "sleep 0.3"), name="first"))["bag"]
+    second = (await client.ask("submit", sweep=sweep(2), name="second"))["bag"]
+    waiting = await client.ask("status", bag="second")
+    assert waiting["state"] == "queued"
+    assert f"bag {first}" in waiting["words"]
+    after = await over(client, second)
+    before = await client.ask("status", bag=first)
+    assert before["state"] == after["state"] == "complete"
+    assert after["began"] >= before["ended"]
+
+
+async def test_a_held_bag_waits_for_its_release(client: Client) -> None:
+    held = await client.ask("submit", sweep=sweep(2), hold=True)
+    assert held["state"] == "held"
+    other = (await client.ask("submit", sweep=sweep(2)))["bag"]
+    await over(client, other)
+    assert (await client.ask("status", bag=held["bag"]))["state"] == "held"
+    await client.ask("release", bag=held["bag"])
+    assert (await over(client, held["bag"]))["state"] == "complete"
+
+
+async def test_what_is_wrong_with_a_request_is_said_in_a_sentence(client: Client) -> None:
+    with pytest.raises(UsageError, match="`budget` should be an amount"):
+        await client.ask("submit", sweep=sweep(2), budget=-1)
+    with pytest.raises(UsageError, match="no key of a submission"):
+        await client.ask("submit", sweep=sweep(2), bugdet=1)
+    with pytest.raises(UsageError, match="There is no bag"):
+        await client.ask("status", bag="nonsense")
+    with pytest.raises(UsageError, match="can be asked for"):
+        await client.ask("explode")
+    with pytest.raises(UsageError, match="no back end `moon`"):
+        offering = {**paid("far", 1), "backend": "moon"}
+        await client.ask("submit", sweep=sweep(2), offerings=[offering])
+
+
+async def test_an_offering_that_cannot_start_is_set_aside_with_its_reason(client: Client) -> None:
+    broken = {**paid("broken", 1), "settings": {"speed": 0.0}}
+    bag = (await client.ask("submit", sweep=sweep(2), offerings=[broken]))["bag"]
+    status = await over(client, bag)
+    assert status["state"] == "no machines"
+    assert "speed" in status["words"]
+
+
+async def test_a_bag_can_be_exported_and_pruned(client: Client) -> None:
+    bag = (await client.ask("submit", sweep=sweep(50)))["bag"]
+    await over(client, bag)
+    text = "".join([part["text"] async for part in client.stream("export", bag=bag, format="csv")])
+    assert len(text.splitlines()) == 51
+    with pytest.raises(UsageError, match="`format`"):
+        await client.ask("export", bag=bag, format="xml")
+    await client.ask("prune", bag=bag)
+    with pytest.raises(UsageError, match="no bag"):
+        await client.ask("status", bag=bag)
+
+
+async def test_a_wait_returns_as_soon_as_there_is_news(client: Client) -> None:
+    bag = (await client.ask("submit", sweep=sweep(1, "sleep 0.2")))["bag"]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    status = {"over": False, "seen": 0}
+    while not status["over"]:
+        status = await client.ask("wait", bag=bag, seconds=60, seen=status["seen"])
+    assert loop.time() - began < 20
+
+
+async def test_the_snapshot_tells_of_workers_and_refusals(master: Master, client: Client) -> None:
+    bag = (await client.ask("submit", sweep=sweep(2, "sleep 0.5")))["bag"]
+    await eventually(lambda: master.snapshot()["workers"])
+    snapshot = await client.ask("snapshot")
+    assert snapshot["running_bag"] == bag
+    assert snapshot["workers"][0]["slots"] == 2
+    await over(client, bag)
