@@ -178,7 +178,10 @@ class Connection:
                     socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            self._listener.on_frame(frame)
+            try:
+                self._listener.on_frame(frame)
+            except Exception:  # whatever one message led to, the next must be heard
+                log.exception("message not handled")
             if self._socket is not socket or socket.closed:
                 return
         self._draining = True

@@ -8,6 +8,7 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome
@@ -27,6 +28,7 @@ class Running:
     attempt: AttemptId
     slot: int
     started: float
+    values: tuple[str, ...] = ()
     timeout_at: float = math.inf
     grace_seconds: float = 0.0
     ending: Outcome | None = None  # why we stop it, once we do
@@ -51,6 +53,8 @@ class Desk:
     waiting: deque[Waiting] = field(default_factory=deque)
     running: dict[int, Running] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
+    parked: dict[BagId, list[Waiting]] = field(default_factory=dict)  # files are still coming
+    finishing: set[AttemptId] = field(default_factory=set)  # ended; its files are being collected
     held: set[AttemptId] = field(default_factory=set)  # all of the above
     closed: bool = False  # nothing new is started
 
@@ -58,27 +62,41 @@ class Desk:
         self.free = list(range(self.slots))[::-1]
 
     def add(self, bag: BagId, orders: Iterable[Order], now: float) -> None:
-        held, waiting = self.held, self.waiting
+        held, waiting = self.held, self.parked.get(bag, self.waiting)
         for task, attempt, values in orders:
             key = AttemptId(bag, task, attempt)
             if key not in held:
                 held.add(key)
                 waiting.append(Waiting(key, values, now))
 
+    def park(self, bag: BagId) -> None:
+        """Tasks of this bag cannot start yet."""
+        if bag not in self.parked:
+            self.parked[bag] = [one for one in self.waiting if one.attempt.bag == bag]
+            self.waiting = deque(one for one in self.waiting if one.attempt.bag != bag)
+
+    def unpark(self, bag: BagId, now: float) -> None:
+        """Now they can; what they waited for is not held against them."""
+        self.waiting.extend(one._replace(since=now) for one in self.parked.pop(bag, ()))
+
     def starts(self) -> Iterator[tuple[Waiting, int]]:
-        """Each waiting attempt that a free slot can take now; say `run` or `forget` of each."""
+        """Each waiting attempt that a free slot can take now; say `run` or `end` of each."""
         while self.waiting and self.free and not self.closed:
             yield self.waiting.popleft(), self.free.pop()
 
     def run(self, running: Running) -> None:
         self.running[running.slot] = running
 
-    def drop(self, attempt: AttemptId, slot: int | None = None) -> None:
-        """It is over, or never started; its slot is free."""
+    def end(self, attempt: AttemptId, slot: int) -> None:
+        """It ended, or could not be started: the slot is free, what it left is looked after."""
+        self.running.pop(slot, None)
+        self.free.append(slot)
+        self.finishing.add(attempt)
+
+    def drop(self, attempt: AttemptId) -> None:
+        """Its result is made."""
+        self.finishing.discard(attempt)
         self.held.discard(attempt)
-        if slot is not None:
-            self.running.pop(slot, None)
-            self.free.append(slot)
 
     def kill(self, attempts: Iterable[AttemptId], now: float) -> list[AttemptId]:
         """Begin to stop those that run; those that only waited are forgotten and returned."""
@@ -86,7 +104,7 @@ class Desk:
         for running in self.running.values():
             if running.attempt in wanted:
                 running.end(Outcome.KILLED, now)
-        return self._take_back(one.attempt for one in self.waiting if one.attempt in wanted)
+        return self._take_back(one.attempt for one in self._unstarted() if one.attempt in wanted)
 
     def kill_all(self, now: float, grace_seconds: float | None = None) -> list[AttemptId]:
         """Begin to stop everything; with a shorter grace if there is no time."""
@@ -96,14 +114,14 @@ class Desk:
             if grace_seconds is not None and grace_seconds < running.grace_seconds:
                 running.grace_seconds = grace_seconds
                 running.next_signal_at = min(running.next_signal_at, now + grace_seconds)
-        return self._take_back([one.attempt for one in self.waiting])
+        return self._take_back(one.attempt for one in self._unstarted())
 
     def give_back(self, now: float) -> list[AttemptId]:
         """Those that have waited too long; never while a slot is free for them."""
         if self.free and not self.closed:
             return []
         limit = now - MOST_WAIT_SECONDS
-        return self._take_back([one.attempt for one in self.waiting if one.since <= limit])
+        return self._take_back(one.attempt for one in self.waiting if one.since <= limit)
 
     def due(self, now: float) -> list[Signal]:
         """The signals to send now: INT, then TERM, then KILL, a grace apart."""
@@ -134,9 +152,13 @@ class Desk:
     def check(self) -> None:
         """Raise AssertionError unless the books agree."""
         assert sorted([*self.free, *self.running]) == list(range(self.slots))
-        known = [one.attempt for one in self.waiting] + [r.attempt for r in self.running.values()]
+        known = [one.attempt for one in self._unstarted()]
+        known += [r.attempt for r in self.running.values()] + list(self.finishing)
         assert len(known) == len(set(known))
         assert set(known) == self.held
+
+    def _unstarted(self) -> Iterator[Waiting]:
+        return chain(self.waiting, *self.parked.values())
 
     def _take_back(self, attempts: Iterable[AttemptId]) -> list[AttemptId]:
         back = list(attempts)
@@ -144,4 +166,6 @@ class Desk:
             gone = set(back)
             self.held -= gone
             self.waiting = deque(one for one in self.waiting if one.attempt not in gone)
+            for bag, parked in self.parked.items():
+                self.parked[bag] = [one for one in parked if one.attempt not in gone]
         return back

@@ -12,8 +12,11 @@ import structlog
 
 from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Result
 from bats.worker import capture
+from bats.worker.bag import Bag
 from bats.worker.desk import Desk, Running
 from bats.worker.environment import own_environment
+from bats.worker.files import Files
+from bats.worker.outputs import NONE, Collected
 from bats.worker.reaper import Reaper
 from bats.worker.shelf import Shelf
 from bats.worker.slot import Slot
@@ -24,15 +27,6 @@ _WATCH_SECONDS: Final = 1.0  # how often growing output and old orders are looke
 log = structlog.get_logger()
 
 
-class Bag:
-    """What is ready-made for the tasks of one bag."""
-
-    def __init__(self, spec: BagSpec, recipe: Recipe, shelf: Shelf | None) -> None:
-        self.spec = spec
-        self.recipe = recipe
-        self.shelf = shelf
-
-
 class Runner:
     """`finished` gets each result, `returned` what this machine gives back unstarted."""
 
@@ -41,10 +35,12 @@ class Runner:
         slots: int,
         folder: Path,
         speed: float,
+        files: Files,
         finished: Callable[[Result], None],
         returned: Callable[[list[AttemptId]], None],
     ) -> None:
         self.desk = Desk(slots)
+        self._files = files
         self._finished = finished
         self._returned = returned
         self._loop = asyncio.get_running_loop()
@@ -59,16 +55,26 @@ class Runner:
         self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"
         self._reaper = Reaper(self._loop, self._ended)
         self._timer: asyncio.TimerHandle | None = None
-        self.idle = asyncio.Event()  # nothing runs
+        self.idle = asyncio.Event()  # nothing runs, nothing is being collected
         self.idle.set()
 
     # --- what the master says ---------------------------------------------------------------------
 
     def learn(self, spec: BagSpec) -> None:
+        """Raises UsageError for templates that cannot be filled; submission refuses those."""
         shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
-        if shelf and not shelf.usable():
-            shelf = None
-        self._bags[spec.bag] = Bag(spec, Recipe(spec, self._base, self._speed, self._home), shelf)
+        recipe = Recipe(spec, self._base, self._speed, self._home)
+        self._bags[spec.bag] = Bag(spec, recipe, shelf, self._files)
+        if self._files.inputs.need(spec):
+            self.ready(spec.bag)
+        else:
+            self.desk.park(spec.bag)
+
+    def ready(self, bag: BagId) -> None:
+        """Its inputs are here."""
+        self.desk.unpark(bag, self._loop.time())
+        self._start_next()
+        self._plan()
 
     def knows(self, bag: BagId) -> bool:
         return bag in self._bags
@@ -118,14 +124,16 @@ class Runner:
             bag = self._bags[attempt.bag]
             slot = self._slots[number]
             try:
-                pid = bag.recipe.start(attempt, waiting.values, slot)
+                pid = bag.start(attempt, waiting.values, slot)
             except NotStartedError as error:
-                self.desk.drop(attempt, number)
-                self._finished(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
+                self._clear(slot)
+                self.desk.end(attempt, number)
+                self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
                 continue
             now = self._loop.time()
             timeout = bag.spec.timeout_seconds
-            running = Running(attempt, number, now, grace_seconds=bag.spec.grace_seconds)
+            grace = bag.spec.grace_seconds
+            running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
@@ -147,54 +155,85 @@ class Runner:
         if outcome is None:
             outcome = Outcome.DONE if code == 0 else Outcome.FAILED
         out_bytes, err_bytes = capture.sizes(slot)
-        words = ""
+        words, kept = "", NONE
         if out_bytes or err_bytes:
-            if outcome is not Outcome.DONE:
-                words = capture.excerpt(slot, out_bytes, err_bytes)
-            words += self._keep(attempt, bag, slot, out_bytes, err_bytes)
+            words, kept = self._keep(attempt, bag, slot, out_bytes, err_bytes, outcome)
         if _group_lives(pid):
             slot.fresh()
         elif out_bytes or err_bytes:
             capture.empty(slot)
-        if trash := slot.clear_scratch():
-            self._loop.run_in_executor(None, shutil.rmtree, trash, True)
-        self.desk.drop(attempt, number)
-        if not self._pids:
-            self.idle.set()
-        self._start_next()  # before the paperwork: the slot is paid for
-        self._finished(
-            Result(
-                *attempt,
-                outcome,
-                code,
-                now - running.started,
-                usage.ru_utime,
-                usage.ru_stime,
-                usage.ru_maxrss,
-                out_bytes + err_bytes,
-                words,
-                number,
-            )
+        left = self._clear(slot)
+        result = Result(
+            *attempt,
+            outcome,
+            code,
+            now - running.started,
+            usage.ru_utime,
+            usage.ru_stime,
+            usage.ru_maxrss,
+            out_bytes + err_bytes,
+            words,
+            number,
+            kept,
         )
+        self.desk.end(attempt, number)
+        self._start_next()  # before the paperwork: the slot is paid for
+        if bag.collects and outcome is Outcome.DONE:
+            self._collect(bag, running.values, slot.scratch, left, result)
+        else:
+            if left:
+                self._delete(left)
+            self._conclude(result)
 
     def _keep(
-        self, attempt: AttemptId, bag: Bag, slot: Slot, out_bytes: int, err_bytes: int
-    ) -> str:
-        """Put output where the user looks for it; what to add to the excerpt if that fails."""
-        if bag.shelf is None:
-            return ""
-        cap = bag.spec.output_cap_bytes
+        self,
+        attempt: AttemptId,
+        bag: Bag,
+        slot: Slot,
+        out_bytes: int,
+        err_bytes: int,
+        outcome: Outcome,
+    ) -> tuple[str, Collected]:
+        """What a failure wrote last, and what of the output is to be sent back."""
+        words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
         try:
-            for end, file, size in (
-                ("out", slot.stdout, out_bytes),
-                ("err", slot.stderr, err_bytes),
-            ):
-                if size:
-                    bag.shelf.put(attempt, end, capture.kept(file, size, cap))
+            return words, bag.keep(attempt, slot, out_bytes, err_bytes)
         except OSError as error:
             log.warning("output not kept", attempt=attempt, reason=error.strerror)
-            return f"\n[bats: output not kept: {error.strerror}]"
-        return ""
+            return f"{words}\n[bats: output not kept: {error.strerror}]".lstrip(), ()
+
+    def _clear(self, slot: Slot) -> str | None:
+        try:
+            return slot.clear_scratch()
+        except OSError as error:  # then the next task says that it has no folder to run in
+            log.warning("scratch folder not cleared", slot=slot.number, reason=error.strerror)
+            return None
+
+    def _conclude(self, result: Result) -> None:
+        self.desk.drop(AttemptId(*result[:3]))
+        if not self._pids and not self.desk.finishing:
+            self.idle.set()
+        self._finished(result)
+
+    def _collect(
+        self, bag: Bag, values: tuple[str, ...], scratch: str, left: str | None, result: Result
+    ) -> None:
+        """Outputs may be large, so they are hashed in a thread; then the result follows."""
+
+        def collected(done: asyncio.Future[Collected]) -> None:
+            if left:
+                self._delete(left)
+            if error := done.exception():
+                why = f"its output files could not be collected: {error}"
+                self._conclude(result._replace(outcome=Outcome.FAILED, excerpt=why))
+            else:
+                self._conclude(result._replace(outputs=result.outputs + done.result()))
+
+        work = self._loop.run_in_executor(None, bag.collect, values, scratch, left)
+        work.add_done_callback(collected)
+
+    def _delete(self, folder: str) -> None:
+        self._loop.run_in_executor(None, shutil.rmtree, folder, True)
 
     # --- the clock --------------------------------------------------------------------------------
 
@@ -211,7 +250,9 @@ class Runner:
             if now - running.started >= _WATCH_SECONDS:
                 capture.let_go_of_middle(self._slots[number].stdout, cap)
                 capture.let_go_of_middle(self._slots[number].stderr, cap)
-        self._timer = None
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
         self._plan()
 
     def _plan(self) -> None:

@@ -13,10 +13,11 @@ from typing import Final
 import structlog
 
 from bats.common import messages as m
-from bats.common.codec import ProtocolError, decode, encode
+from bats.common.codec import Message, ProtocolError, decode, encode
 from bats.common.keys import KeyPair, keep_pair
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.worker.connection import Connection
+from bats.worker.files import Files
 from bats.worker.guardian import adopt_orphans, bury_orphans, end_descendants
 from bats.worker.lease import Lease, boot_clock
 from bats.worker.outbox import Outbox
@@ -46,8 +47,14 @@ class Session:
         self._lease = Lease(ticket.lease_seconds, boot_clock())
         on_lease(self._lease.ends)
         self._outbox = Outbox(folder / "outbox")
+        self._files = Files(folder / "files", self._say, self._inputs_ready)
         self._runner = Runner(
-            ticket.slots, folder / "slots", ticket.speed, self._finished, self._returned
+            ticket.slots,
+            folder / "slots",
+            ticket.speed,
+            self._files,
+            self._finished,
+            self._returned,
         )
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
         self._enrolling = ticket.single_use
@@ -96,16 +103,23 @@ class Session:
         end_descendants()  # also what left its group
         self._flush()
         if self._link.up and self._welcome:
-            try:
-                async with asyncio.timeout(_FAREWELL_SECONDS):
-                    while self._outbox.results and not self._hurried:
-                        self._settled.clear()
-                        await self._settled.wait()
-            except TimeoutError:
-                log.warning("last results not acknowledged", results=self._outbox.results)
-            self._link.send(encode(m.Goodbye(self._stopping)))
+            await self._say_goodbye()
         if not self._ended.done():
             self._ended.set_result(exit_code)
+
+    async def _say_goodbye(self) -> None:
+        """Once the master has everything, or too late."""
+        patience = self._loop.time() + _FAREWELL_SECONDS
+        while (self._outbox.results or self._files.outputs.under_way) and not self._hurried:
+            self._settled.clear()
+            try:
+                async with asyncio.timeout_at(patience):
+                    await self._settled.wait()
+            except TimeoutError:
+                log.warning("last results not acknowledged", results=self._outbox.results)
+                break
+            patience = self._loop.time() + min(_FAREWELL_SECONDS, self._lease.left(boot_clock()))
+        self._say(m.Goodbye(self._stopping))
 
     # --- the clock --------------------------------------------------------------------------------
 
@@ -122,6 +136,7 @@ class Session:
             if self._welcome and now - beaten >= self._heartbeat_seconds:
                 beaten = now
                 self._say_heartbeat()
+                self._files.look()
             if self._link.up and not self._welcome and now - said >= _HELLO_AGAIN_SECONDS:
                 said = now
                 self._introduce()
@@ -131,7 +146,7 @@ class Session:
     def _say_heartbeat(self) -> None:
         running = self._runner.running()
         queued = len(self._runner.desk.waiting)
-        self._link.send(encode(m.Heartbeat(running, queued, self._lease.left(boot_clock()))))
+        self._say(m.Heartbeat(running, queued, self._lease.left(boot_clock())))
 
     # --- the link ---------------------------------------------------------------------------------
 
@@ -153,7 +168,7 @@ class Session:
 
     def _introduce(self) -> None:
         if self._enrolling:
-            self._link.send(encode(m.Enroll(self._machine, self._own.public.encode())))
+            self._say(m.Enroll(self._machine, self._own.public.encode()))
             return
         self._link.send(
             encode(
@@ -187,6 +202,10 @@ class Session:
                 self._renew(seconds)
             case m.BagSpec():
                 self._runner.learn(message)
+                self._files.look()
+            case m.BlobChunk() | m.WantBlob() | m.BlobStored():
+                self._files.hear(message)
+                self._settled.set()
             case m.Kill(attempts):
                 self._runner.kill(attempts)
             case m.Welcome():
@@ -214,6 +233,7 @@ class Session:
         for frame in self._outbox.unsettled():
             self._link.send(frame)
         self._flush()
+        self._files.again()
 
     def _renew(self, seconds: float) -> None:
         self._lease.renew(seconds, boot_clock())
@@ -224,6 +244,9 @@ class Session:
             self._returned([m.AttemptId(bag, task, attempt) for task, attempt, _ in orders])
             return
         self._runner.run(bag, orders)
+
+    def _inputs_ready(self, bag: m.BagId) -> None:
+        self._runner.ready(bag)
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -246,8 +269,11 @@ class Session:
             if self._welcome:
                 self._link.send(frame)
 
+    def _say(self, message: Message) -> None:
+        self._link.send(encode(message))
+
     def _returned(self, attempts: list[m.AttemptId]) -> None:
-        self._link.send(encode(m.Returned(tuple(attempts))))
+        self._say(m.Returned(tuple(attempts)))
 
 
 def _raise(task: "asyncio.Future[None]") -> None:

@@ -60,7 +60,7 @@ class Recipe:
             raise NotStartedError(self._broken)
         env = self._environment(attempt, values, slot.scratch_bytes)
         argv = [fill(values) for fill in self._argv]
-        cwd = self._cwd(values) or slot.scratch
+        cwd = self.folder(values, slot.scratch)
         actions = slot.actions if self._stdin is None else slot.with_stdin(self._stdin(values))
         try:
             os.chdir(cwd)
@@ -79,6 +79,11 @@ class Recipe:
             raise NotStartedError(_why(error, argv, cwd)) from None
         finally:
             os.chdir(self._home)
+
+    def folder(self, values: Sequence[str], scratch: str) -> str:
+        """Where the attempt runs: `cwd`, seen from its scratch folder."""
+        cwd = self._cwd(values)
+        return os.path.join(scratch, cwd) if cwd else scratch  # noqa: PTH118
 
     def _find(self, program: str, path: bytes) -> str:
         key = program, os.fsdecode(path)

@@ -32,11 +32,16 @@ def _start(desk: Desk, now: float, grace_seconds: float = 2.0) -> list[int]:
     return started
 
 
+def _end(desk: Desk, task: int, slot: int = 0) -> None:
+    desk.end(_id(task), slot)
+    desk.drop(_id(task))
+
+
 def test_tasks_start_in_order_as_slots_become_free() -> None:
     desk = Desk(2)
     desk.add(BAG, _orders(5, 3, 4), now=0)
     assert _start(desk, 0) == [5, 3]
-    desk.drop(_id(5), slot=0)
+    _end(desk, 5)
     assert _start(desk, 1) == [4]
     assert desk.holding() == (_id(3), _id(4))
 
@@ -60,6 +65,33 @@ def test_what_waits_too_long_behind_a_running_task_is_given_back() -> None:
     assert desk.give_back(1.0) == []
     assert desk.give_back(1.5) == [_id(3)]
     assert desk.holding() == (_id(1),)
+
+
+def test_tasks_whose_files_are_coming_wait_without_being_given_back() -> None:
+    desk = Desk(1)
+    desk.add(BAG, _orders(1), now=0)
+    desk.park(BAG)
+    desk.add(BAG, _orders(2, 3), now=0)
+    desk.add(BagId(2), _orders(9), now=0)
+    assert _start(desk, 0) == [9], "another bag's tasks go first"
+    assert desk.give_back(100) == []
+    assert desk.kill([_id(3)], now=100) == [_id(3)]
+    desk.end(AttemptId(BagId(2), TaskId(9), 1), 0)
+    desk.unpark(BAG, now=100)
+    assert _start(desk, 100) == [1]
+    assert desk.give_back(100.9) == []
+    assert desk.give_back(101) == [_id(2)]
+
+
+def test_what_is_being_collected_is_still_held() -> None:
+    desk = Desk(1)
+    desk.add(BAG, _orders(1, 2), now=0)
+    _start(desk, 0)
+    desk.end(_id(1), slot=0)
+    assert _start(desk, 0) == [2], "its slot is free already"
+    assert desk.holding() == (_id(1), _id(2))
+    desk.add(BAG, _orders(1), now=0)
+    assert not desk.waiting
 
 
 def test_a_killed_task_gets_interrupt_terminate_kill_a_grace_apart() -> None:
@@ -109,7 +141,7 @@ def test_closing_gives_back_what_waits_and_hurries_what_runs() -> None:
     assert desk.kill_all(now=0, grace_seconds=1) == [_id(2)]
     sent = [(now, s.number) for now in (0, 1, 2) for s in desk.due(now)]
     assert sent == [(0, signal.SIGINT), (1, signal.SIGTERM), (2, signal.SIGKILL)]
-    desk.drop(_id(1), slot=0)
+    _end(desk, 1)
     desk.add(BAG, _orders(4), now=3)
     assert _start(desk, 3) == []
 
@@ -158,7 +190,9 @@ class AnyStory(RuleBasedStateMachine):
         self._end(data.draw(st.sampled_from(list(self.desk.running.values()))))
 
     def _end(self, running: Running) -> None:
-        self.desk.drop(running.attempt, running.slot)
+        self.desk.end(running.attempt, running.slot)
+        self.desk.check()
+        self.desk.drop(running.attempt)
         self.open.discard(running.attempt)
         _start(self.desk, self.now, grace_seconds=1)
 

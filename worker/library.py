@@ -1,0 +1,139 @@
+"""Contents of files on this machine, each kept once under its SHA-256; parts of those that arrive.
+
+Inputs are hard links into it. A task that writes to one in place would change it for the next, so
+what was verified is remembered with its time of change and looked at before each use.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class Library:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._known: dict[Path, tuple[int, int]] = {}  # verified: size and time of change
+
+    def path(self, sha256: str, *, executable: bool = False) -> Path:
+        """Raises ValueError for what is no SHA-256, lest a name lead elsewhere."""
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError(f"{sha256[:80]!r} is no SHA-256")
+        return self._folder / (f"{sha256}.x" if executable else sha256)
+
+    def has(self, sha256: str) -> bool:
+        """Whole and unchanged; what was kept by an earlier daemon is verified now."""
+        path = self.path(sha256)
+        if self._unchanged(path):
+            return True
+        if not path.exists():
+            return False
+        if digest(path) == sha256:
+            self._remember(path)
+            return True
+        self.drop(sha256)
+        return False
+
+    def held(self, sha256: str) -> int:
+        """Bytes of it that have arrived."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._part(sha256).stat().st_size
+        return 0
+
+    def add(self, sha256: str, data: bytes) -> int:
+        """The next piece of what arrives; how many bytes are held then."""
+        with self._part(sha256).open("ab") as file:
+            file.write(data)
+            return file.tell()
+
+    def complete(self, sha256: str) -> bool:
+        """All has arrived: whether it is what it should be. If not, none of it is kept."""
+        part = self._part(sha256)
+        if not part.exists():
+            part.touch()  # the empty file
+        if digest(part) != sha256:
+            part.unlink()
+            return False
+        part.chmod(0o444)
+        part.replace(self.path(sha256))
+        self._remember(self.path(sha256))
+        return True
+
+    def put(self, pieces: Iterable[bytes]) -> tuple[str, int]:
+        """Keep what is in memory or in an open file; its hash and size."""
+        arriving = self._folder / f"arriving-{os.getpid()}-{os.urandom(8).hex()}"
+        checksum, size = hashlib.sha256(), 0
+        with arriving.open("wb") as file:
+            for piece in pieces:
+                checksum.update(piece)
+                size += file.write(piece)
+        arriving.replace(self.path(checksum.hexdigest()))
+        return checksum.hexdigest(), size
+
+    def take(self, source: Path, *, move: bool) -> tuple[str, int]:
+        """Keep a file, by moving it here if it is nobody's any more; its hash and size."""
+        arriving = self._folder / f"arriving-{os.getpid()}-{os.urandom(8).hex()}"
+        (shutil.move if move else shutil.copyfile)(source, arriving)
+        sha256, size = digest(arriving), arriving.stat().st_size
+        arriving.replace(self.path(sha256))
+        return sha256, size
+
+    def read(self, sha256: str, offset: int, size: int) -> tuple[bytes, int] | None:
+        """A piece to send, and the total; None if it is not here."""
+        try:
+            with self.path(sha256).open("rb") as file:
+                file.seek(offset)
+                return file.read(size), os.fstat(file.fileno()).st_size
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def place(self, sha256: str, at: str, *, executable: bool) -> bool:
+        """Put it there for a task. False if it is not here, or was changed: fetch it again."""
+        path = self.path(sha256)
+        if not self._unchanged(path):
+            self.drop(sha256)
+            return False
+        if executable:
+            plain, path = path, self.path(sha256, executable=True)
+            if not self._unchanged(path):
+                path.unlink(missing_ok=True)
+                shutil.copyfile(plain, path)
+                path.chmod(0o555)
+                self._remember(path)
+        try:
+            os.link(path, at)
+        except OSError:  # too many links, or a file system without
+            shutil.copy(path, at)
+        return True
+
+    def drop(self, sha256: str) -> None:
+        for path in (self.path(sha256), self.path(sha256, executable=True), self._part(sha256)):
+            self._known.pop(path, None)
+            path.unlink(missing_ok=True)
+
+    def _part(self, sha256: str) -> Path:
+        return self.path(sha256).with_suffix(".part")
+
+    def _remember(self, path: Path) -> None:
+        seen = path.stat()
+        self._known[path] = seen.st_size, seen.st_mtime_ns
+
+    def _unchanged(self, path: Path) -> bool:
+        known = self._known.get(path)
+        try:
+            seen = path.stat() if known else None
+        except FileNotFoundError:
+            return False
+        return seen is not None and (seen.st_size, seen.st_mtime_ns) == known
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
