@@ -1,0 +1,40 @@
+"""`scripts/reproduce.py` prints figures and bars as other programs expect them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce.py"
+
+
+def reproduce(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_study_prints_one_object_last_and_writes_its_plot(tmp_path: Path):
+    ended = reproduce("table4.2", "--quick", "--json", "--workers", "1", "--out", str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    printed = json.loads(ended.stdout.splitlines()[-1])
+    assert printed["name"] == "table4.2"
+    assert {"what", "published", "ours", "unit"} == set(printed["figures"][0])
+    assert {"bar", "limit", "value", "ok"} == set(printed["bars"][0])
+    assert all(bar["ok"] for bar in printed["bars"])
+    assert json.loads((tmp_path / "table4.2.json").read_text()) == printed
+    assert (tmp_path / "table4.2.svg").read_text().startswith("<svg")
+
+
+def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers(tmp_path: Path):
+    one, two = (
+        reproduce("table4.3", "--quick", "--json", "--workers", n, "--out", str(tmp_path))
+        for n in ("1", "2")
+    )
+    assert one.stdout == two.stdout
+
+
+def test_an_unknown_study_is_refused_with_those_there_are():
+    ended = reproduce("table9")
+    assert ended.returncode == 2
+    assert "chapter4" in ended.stderr
