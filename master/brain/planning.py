@@ -19,7 +19,7 @@ from bats.master.brain.problem import Plan as Solution
 from bats.master.brain.problem import Problem
 from bats.master.brain.schedules import Schedule, offers, pick
 from bats.master.brain.settings import ASK, Sampling
-from bats.master.brain.state import ClusterState, Phase, Plan, Run
+from bats.master.brain.state import MANUAL, ClusterState, Phase, Plan, Run
 
 UNCOUNTED: Final = Money(10**18)
 """Stands for a budget that nobody counts."""
@@ -349,6 +349,8 @@ def stuck(run: Run) -> None:
         replan(run, "no machines left")
         if run.alive():
             return
+        if any(c.offering.backend == MANUAL for c in run.clusters):
+            return  # its users may start one at any time
         clusters = run.planning_clusters(standing=False)
         left = run.tasks.unfinished
         if any(c.limit for c in clusters):
