@@ -71,16 +71,16 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
 
 
 def _better_left_to_others(run: Run, machine: Machine) -> bool:
-    """Whether a last task would hardly end here before the machine must go, and would elsewhere."""
+    """Whether a last task might not end here before the machine must go, and would elsewhere."""
     if machine.offering.free or run.tasks.waiting > sum(len(group) for group in run.living):
         return False
     c = run.clusters[machine.cluster]
-    if not c.profile.count or machine.paid_until(run.now) - run.now >= c.profile.mean_done:
+    if not c.profile.count or machine.paid_until(run.now) - run.now >= c.profile.longest:
         return False
     term = charge_atus(machine.offering, run.term(machine.offering))
     if not machine.leaving and run.ledger.covers(term):
         return False
-    return outlook(run, run.planning_clusters()).N_e == 0
+    return outlook(run, run.planning_clusters(), without=machine).N_e == 0
 
 
 def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:

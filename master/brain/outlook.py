@@ -57,14 +57,14 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     return Pace(v, ft, delta - ft / v, 0)
 
 
-def outlook(run: Run, clusters: tuple[Cluster, ...]) -> Outlook:
-    """`clusters` carry the current T_i."""
+def outlook(run: Run, clusters: tuple[Cluster, ...], without: Machine | None = None) -> Outlook:
+    """`clusters` carry the current T_i; `without` asks what the other machines would do."""
     n_e = run.tasks.waiting
     n_p = 0
     speed = free_speed = 0.0
     until = 0.0 if run.plan is None else run.plan.at + run.plan.makespan_seconds
     for machine in run.alive():
-        if machine.state not in (MachineState.UP, MachineState.REQUESTED):
+        if machine is without or machine.state not in (MachineState.UP, MachineState.REQUESTED):
             continue
         if not run.clusters[machine.cluster].profile.count:
             continue

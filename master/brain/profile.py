@@ -26,10 +26,11 @@ BINS: Final = 1500  # the last one ends beyond 10^8 s: three years
 class RuntimeProfile:
     """Runtimes of one cluster, or of all tasks converted to one canonical cluster (T §5.1)."""
 
-    __slots__ = ("_binned", "_counts", "_exact", "_sum", "_sums", "_tails", "count")
+    __slots__ = ("_binned", "_counts", "_exact", "_sum", "_sums", "_tails", "count", "longest")
 
     def __init__(self, runtimes: Iterable[float] = ()) -> None:
         self.count = 0
+        self.longest = 0.0
         self._sum = 0.0
         self._exact: list[float] = []  # sorted
         self._binned = False
@@ -44,6 +45,7 @@ class RuntimeProfile:
         self.count += 1
         self._sum += runtime_seconds
         self._tails = None
+        self.longest = max(self.longest, runtime_seconds)
         if self._binned:
             k = _bin(runtime_seconds)
             self._counts[k] += 1

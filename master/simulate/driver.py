@@ -50,6 +50,7 @@ class Conditions:
     """How unkind the world is. All times in seconds; chance comes from the world's own seed."""
 
     start_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: 0.0
+    boot_seconds: float = 0.0  # charged, but the worker has not joined yet
     stop_seconds: float = 0.0
     life_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: NEVER
     start_fails: float = 0.0  # the share of machines that never join
@@ -146,7 +147,7 @@ class Simulation:
                 self._at(now + delay, self._leaves(machine, Cause.FAILED, "did not start"))
                 continue
             self._at(now + delay, lambda at, m=machine: self._charge(m, at))  # type: ignore[misc]
-            self._at(now + delay, lambda _at, m=machine: self._join(m))  # type: ignore[misc]
+            self._at(now + delay + c.boot_seconds, lambda _at, m=machine: self._join(m))  # type: ignore[misc]
             life = c.life_seconds(self._rng, command.cluster)
             if life < NEVER:
                 self._at(now + delay + life, self._leaves(machine, Cause.FAILED, "broke"))
