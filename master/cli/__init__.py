@@ -1,1 +1,1 @@
-"""The command line: what people type and read."""
+"""The `bats` command line: a module per command, loaded when that command is called."""

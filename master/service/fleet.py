@@ -46,6 +46,15 @@ class Fleet:
         for yard in self._yards.values():
             await yard.close()
 
+    async def abandon(self) -> None:
+        """Stop every machine now and without farewell: the user wants this process to end."""
+        machines: dict[Yard, list[MachineId]] = {}
+        for machine, (yard, _) in self._machines.items():
+            machines.setdefault(yard, []).append(machine)
+        await asyncio.gather(
+            *(yard.backend.stop(found) for yard, found in machines.items()), return_exceptions=True
+        )
+
     # --- what bags want ---------------------------------------------------------------------------
 
     def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:

@@ -1,0 +1,133 @@
+"""What all commands share: the global options, wherever they stand, and how facts are printed."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from bats.common.money import Money, as_decimal
+
+T = TypeVar("T")
+
+VERSION: Final = 1
+"""Of what `--json` prints; raised when a reader of an older one would err."""
+
+_MONEY: Final = frozenset(
+    {"budget", "limit", "spent", "reserved", "left", "price", "cost", "cushion", "committed",
+     "raised", "median_cost", "settled"}
+)  # fmt: skip
+
+# rich-click takes a while to load, so it is loaded for whoever reads help on a terminal.
+if sys.stdout.isatty() and "--help" in sys.argv and not os.environ.get("NO_COLOR"):
+    from rich_click import RichCommand as _Command
+    from rich_click import RichGroup as _Group
+else:
+    from click import Command as _Command  # type: ignore[assignment]
+    from click import Group as _Group  # type: ignore[assignment]
+
+
+@dataclass(slots=True)
+class Common:
+    """The global options, and printing by them."""
+
+    as_json: bool = False
+    quiet: bool = False
+    access: Path | None = None
+    state_named: Path | None = None
+
+    @property
+    def state(self) -> Path:
+        """The state folder meant."""
+        from bats.master.service.options import default_state
+
+        return (self.state_named or default_state()).expanduser()
+
+    def facts(self, facts: Mapping[str, Any], text: Callable[[], str | None]) -> None:
+        """Print facts as JSON, or as a person reads them."""
+        if self.as_json:
+            print(as_json(facts), flush=True)
+        elif said := text():
+            print(said, flush=True)
+
+    def note(self, text: str) -> None:
+        """Something on the way; not for programs, not in quiet."""
+        if not (self.quiet or self.as_json):
+            print(text, flush=True)
+
+
+def as_json(facts: Mapping[str, Any]) -> str:
+    """One object in one line. Money is text, exact: `"0.0125"`."""
+    return json.dumps({"bats": VERSION, **readable(facts)}, ensure_ascii=False, default=str)
+
+
+def readable(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): readable(part, str(name)) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(part, key) for part in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if key in _MONEY and type(value) is int:
+        return f"{as_decimal(Money(value)).normalize():f}"
+    return value
+
+
+def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    common = ctx.ensure_object(Common)
+    if value and option.name:
+        setattr(common, option.name, value)
+
+
+def _common_options() -> list[click.Parameter]:
+    """Accepted before and after the command's name."""
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, expose_value=False, callback=_keep,
+                     help='Print facts as JSON: {"bats": 1, ...}.'),
+        click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_keep,
+                     help="Print only what was asked for: ids, no progress."),
+        click.Option(["--access"], type=click.Path(path_type=Path, dir_okay=False),
+                     expose_value=False, callback=_keep, metavar="FILE",
+                     help="The access file of the master meant (default: the state folder's)."),
+        click.Option(["--state", "state_named"], type=click.Path(path_type=Path, file_okay=False),
+                     expose_value=False, callback=_keep, metavar="FOLDER",
+                     help="The state folder (default: $BATS_STATE or ~/.local/state/bats)."),
+    ]  # fmt: skip
+
+
+class Command(_Command):
+    """A command that takes the global options too."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        named["params"] = [*(named.get("params") or []), *_common_options()]
+        super().__init__(*arguments, **named)
+
+
+class Group(_Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        named["params"] = [*(named.get("params") or []), *_common_options()]
+        super().__init__(*arguments, **named)
+
+
+def command(*, examples: str, name: str | None = None, **named: Any) -> Callable[..., Command]:
+    """Declare a command; `examples` end its help."""
+    lines = "\n".join(f"  {line}" for line in examples.strip().split("\n"))
+    epilog = f"\b\nExamples:\n{lines}"
+    return click.command(name, cls=Command, epilog=epilog, **named)
+
+
+common = click.make_pass_decorator(Common, ensure=True)
+"""Gives a command its `Common` as first argument."""
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)

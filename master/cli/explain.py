@@ -1,0 +1,81 @@
+"""`bats explain`: what stands behind a bag's plan, or what became of one task and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from bats.master.cli.asking import ask, bag_argument
+from bats.master.cli.base import Common, command, common
+from bats.master.cli.words import count, duration, mix
+
+
+@command(
+    examples="""
+bats explain               the plan of the newest bag, and the decisions that led to it
+bats explain 3 17          task 17 of bag 3: why is it late, why did it fail
+"""
+)
+@bag_argument
+@click.argument("task", type=click.IntRange(0), required=False)
+@common
+def explain(common: Common, bag: int | str, task: int | None) -> None:
+    """Answers why: of a bag's plan, or of one task."""
+    if task is not None:
+        story = ask(common, "task", bag=bag, task=task)
+        common.facts(story, lambda: _task(story))
+        return
+    facts = ask(common, "explain", bag=bag)
+    facts["decisions"] = ask(common, "decisions", bag=facts["bag"])["decisions"]
+    common.facts(facts, lambda: _plan(facts))
+
+
+def _plan(facts: Mapping[str, Any]) -> str:
+    lines = [f"bag {facts['bag']} ({facts['name']}): {facts['phase']}"]
+    if facts["sample_size"]:
+        lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
+    names = [one["name"] for one in facts["profiles"]]
+    for one in facts["profiles"]:
+        if one["set_aside"]:
+            lines.append(f"{one['name']:<9} set aside: {one['set_aside']}")
+        elif one["known"]:
+            lines.append(
+                f"{one['name']:<9} a task takes {duration(one['mean_seconds'])}, from "
+                f"{count(one['known'], 'runtime')}"
+            )
+        else:
+            lines.append(f"{one['name']:<9} no task has ended there")
+    if plan := facts["plan"]:
+        lines.append(
+            f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "
+            f"{duration(plan['makespan_seconds'])} from {duration(plan['at'])} on"
+        )
+    if facts["chosen"]:
+        lines.append(f"chosen    {facts['chosen']}")
+    lines.append("decisions")
+    lines += [f"  {duration(one['time']):>12}  {one['words']}" for one in facts["decisions"]]
+    return "\n".join(lines)
+
+
+def _task(story: Mapping[str, Any]) -> str:
+    lines = [f"task {story['task']} of bag {story['bag']}: {story['state']}", f"  {story['command']}"]
+    for one in story["running"]:
+        since = f" for {duration(one['seconds'])}" if one["seconds"] is not None else ""
+        why = ", as part of the sample" if one["sampling"] else ""
+        lines.append(
+            f"  attempt {one['attempt']}: {one['state']}{since} on {one['cluster']} "
+            f"{one['machine']}{why}"
+        )
+    for one in story["attempts"]:
+        lines.append(
+            f"  attempt {one['attempt']}: {one['outcome']} with exit code {one['exit_code']} after "
+            f"{duration(one['wall_seconds'])} on {one['cluster']} {one['machine']}"
+        )
+        if one["outcome"] != "done" and one["excerpt"]:
+            lines += [f"    | {line}" for line in one["excerpt"].strip().split("\n")[-5:]]
+    if story.get("losses"):
+        lines.append(f"  it lost its machine {count(story['losses'], 'time')}")
+    if story["state"] == "waiting" and not story["running"]:
+        lines.append("  it waits: no slot has been free for it yet. See: bats explain "
+                     f"{story['bag']}")  # fmt: skip
+    return "\n".join(lines)

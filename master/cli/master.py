@@ -1,0 +1,67 @@
+"""`bats master`: serves bags in the foreground until it is told to end."""
+
+from pathlib import Path
+
+import click
+
+from bats.master.cli.base import Common, command, common, run
+
+
+@command(
+    examples="""
+bats master                                   for this computer's users and workers
+bats master --clouds clouds.toml              bags that bring no clouds file use this one
+bats master --bind 0.0.0.0 --port 7000        for machines elsewhere
+bats master --reach head.example.org          the name under which they find it
+"""
+)
+@click.option("--clouds", type=click.Path(path_type=Path), help="Which machines can be had.")
+@click.option("--bind", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0,
+              help="The port (default: the last one, else any that is free).")  # fmt: skip
+@click.option("--reach", multiple=True, metavar="HOST",
+              help="A name or address by which machines reach this computer.")  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path), help="Folder for what tasks write.")
+@common
+def master(
+    common: Common,
+    clouds: Path | None,
+    bind: str,
+    port: int,
+    reach: tuple[str, ...],
+    output: Path | None,
+) -> None:
+    """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
+    from bats.common.log import set_up_logging
+    from bats.master.clouds.reading import clouds as read_clouds
+    from bats.master.service.home import ACCESS, WORKER
+    from bats.master.service.master import Master, serve
+    from bats.master.service.options import Options
+
+    found = read_clouds(clouds or "")
+    set_up_logging("console", "warning" if common.quiet else "info", part="master")
+
+    def ready(served: Master) -> None:
+        folder = served.home.folder
+        facts = {
+            "addresses": list(served.addresses),
+            "access": str(folder / ACCESS),
+            "worker_access": str(folder / WORKER),
+            "state": str(folder),
+        }
+        common.facts(facts, lambda: facts["access"] if common.quiet else (
+            f"The master listens at {', '.join(served.addresses)}.\n"
+            f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
+            f"Workers:  bats worker --access {facts['worker_access']}"
+        ))  # fmt: skip
+
+    options = Options(
+        state=common.state,
+        bind=bind,
+        port=port,
+        reach=reach,
+        offerings=found.offerings,
+        currency=found.currency,
+        output=output,
+    )
+    run(serve(options, ready))

@@ -1,0 +1,218 @@
+"""`bats run`: a sweep from start to end in one process tree, with a master of its own."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from bats.master.cli import sweeps
+from bats.master.cli.asking import exit_code
+from bats.master.cli.base import Common, command, common
+from bats.master.cli.base import run as run_work
+from bats.master.cli.choosing import offers
+from bats.master.cli.follow import Display, display, follow
+from bats.master.cli.submit import after_dashes
+from bats.master.cli.words import amount, count, duration
+from bats.master.client import Client, connect
+
+INTERRUPTED = 130
+
+
+@command(
+    examples="""
+bats run sweep.toml                                  on this computer, for nothing
+bats run sweep.toml --clouds clouds.toml             shows the schedules and asks
+bats run sweep.toml --clouds clouds.toml --budget 5  the fastest for that money
+bats run sweep.toml --deadline 2h --yes              the cheapest in that time
+bats run -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
+bats run sweep.toml --dry-run
+"""
+)
+@sweeps.sweep_options
+@common
+def run(common: Common, words: tuple[str, ...], **given: Any) -> int:
+    """Runs a sweep: samples, offers schedules, executes the chosen one, tells what it cost.
+
+    Without a clouds file it runs on this computer, a task on each core, and costs nothing.
+    Ctrl-C stops in order and keeps what is done; a second one stops at once.
+    """
+    want = sweeps.wanted(words, given, find_clouds=True, after=after_dashes(words))
+    if given["dry_run"]:
+        facts, said = sweeps.dry_run(want)
+        common.facts(facts, lambda: said)
+        return 0
+    person = sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+    if not person:
+        sweeps.must_be_decided(want)
+    return run_work(_Run(common, want, asks=person and not want.rule).all())
+
+
+class _Run:
+    def __init__(self, common: Common, want: sweeps.Wanted, *, asks: bool) -> None:
+        self._common = common
+        self._want = want
+        free = want.clouds is None or all(one.free for one in want.clouds.offerings)
+        self._rule = want.rule or ("ask" if asks and not free else "fastest")
+        self._promise: Mapping[str, Any] | None = None
+        self._shown: Display = display(quiet=common.quiet or common.as_json)
+        self._offers = ""
+        self._interrupts = 0
+        self._stopping: asyncio.Task[Any] | None = None
+
+    async def all(self) -> int:
+        from bats.master.service.master import Master
+        from bats.master.service.options import Options
+
+        self._log_to_file()
+        async with Master(Options(state=self._common.state)) as master:
+            loop = asyncio.get_running_loop()
+            following = asyncio.ensure_future(self._follow(master))
+
+            def interrupted(number: int) -> None:
+                self._interrupted(number, following)
+
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, interrupted, number)
+            ended = asyncio.ensure_future(asyncio.shield(master.ended))  # its store may fail
+            try:
+                await asyncio.wait([following, ended], return_when=asyncio.FIRST_COMPLETED)
+                if not following.done():
+                    following.cancel()
+                    await ended
+                return await following
+            except asyncio.CancelledError:
+                await master.fleet.abandon()
+                print("bats: stopped at once.", file=sys.stderr)
+                return INTERRUPTED
+            finally:
+                ended.cancel()
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    loop.remove_signal_handler(number)
+
+    async def _follow(self, master: Any) -> int:
+        async with connect(master.access) as client:
+            self._client = client
+            body = {**sweeps.body(self._want), "rule": self._rule}
+            submitted = await client.ask("submit", **body)
+            self._bag = submitted["bag"]
+            self._common.note(
+                f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
+            )
+            status = await follow(client, self._bag, self._shown, self._offered)
+            schedules = await client.ask("schedules", bag=self._bag)
+            return self._summary(status, schedules)
+
+    # --- the choice -------------------------------------------------------------------------------
+
+    async def _offered(self, status: Mapping[str, Any]) -> None:
+        """Show the schedules, whenever they are new, and wait a while for a key."""
+        del status
+        facts = await self._client.ask("schedules", bag=self._bag)
+        if not facts["schedules"] or self._rule != "ask":
+            return
+        said = offers(facts)
+        if said != self._offers:
+            self._offers = said
+            self._shown.close()
+            names = [one["name"] for one in facts["schedules"]]
+            print(f"{said}\nWhich? Its number or name, `balanced`, or q to stop: ", end="",
+                  flush=True)  # fmt: skip
+            self._names = names
+        answer = await _line(0.5)
+        if answer is None:
+            return
+        if answer in {"q", "quit"}:
+            await self._client.ask("cancel", bag=self._bag, reason="nothing was chosen")
+            return
+        names = [one["name"] for one in facts["schedules"]]
+        rule = names[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(names) else (
+            answer
+        )  # fmt: skip
+        if rule not in {*names, "balanced"}:
+            print(f"There is no schedule {answer!r}. Which? ", end="", flush=True)
+            return
+        await self._client.ask("choose", bag=self._bag, rule=rule)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _summary(self, status: Mapping[str, Any], schedules: Mapping[str, Any]) -> int:
+        common = self._common
+        code = exit_code(status)
+        chosen = schedules["chosen"]
+        promise = next((one for one in schedules["schedules"] if one["name"] == chosen), None)
+        facts = {**status, "promise": promise}
+        common.facts(facts, lambda: str(self._bag) if common.quiet else _told(facts))
+        return INTERRUPTED if self._interrupts else code
+
+    def _interrupted(self, number: int, following: "asyncio.Future[int]") -> None:
+        self._interrupts += 1
+        bag = getattr(self, "_bag", None)
+        if self._interrupts > 1 or bag is None:
+            following.cancel()
+            return
+        self._shown.close()
+        print("bats: stopping in order; what is done is kept. Once more: at once.",
+              file=sys.stderr, flush=True)  # fmt: skip
+        reason = f"{signal.Signals(number).name} received"
+        self._stopping = asyncio.ensure_future(
+            self._client.ask("cancel", bag=bag, reason=reason)
+        )
+
+    def _log_to_file(self) -> None:
+        """What the master has to say of itself goes beside its state, not between the words here."""
+        import structlog
+
+        from bats.common.log import set_up_logging
+
+        folder = self._common.state
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        set_up_logging("json", "info", part="run")
+        file = (folder / "run.log").open("a", encoding="utf-8")
+        structlog.configure(logger_factory=structlog.WriteLoggerFactory(file))
+
+
+def _told(facts: Mapping[str, Any]) -> str:
+    currency = facts["currency"]
+    total, done, failed = facts["total"], facts["done"], facts["failed"]
+    words = {"complete": "done"}.get(facts["state"], facts["state"])
+    lines = [
+        f"{words}: {done:,} of {count(total, 'task')} done"
+        + (f", {failed:,} failed" if failed else "")
+        + f" in {duration(facts['now'])}"
+    ]
+    if facts["state"] not in {"complete", "with failures"} and facts["words"]:
+        lines.append(f"because   {facts['words']}")
+    spent = amount(facts["spent"], currency)
+    cap = facts["budget"] if facts["budget"] is not None else facts["limit"]
+    lines.append(f"cost      {spent}" + (f" of {amount(cap, currency)}" if cap else ""))
+    if promise := facts["promise"]:
+        said = (
+            f"promised  {amount(promise['cost'], currency)} and "
+            f"{duration(promise['makespan_seconds'])} after the sample, by {promise['name']}"
+        )
+        if bounds := promise.get("bounds"):
+            said += (
+                f"; 90 %: within {amount(bounds['cost'], currency)} and "
+                f"{duration(bounds['makespan_seconds'])}"
+            )
+        lines.append(said)
+    lines.append(f"output    {facts['output_folder']}")
+    lines.append(f"more      bats results {facts['bag']} (after `bats master`, in another shell)")
+    return "\n".join(lines)
+
+
+async def _line(seconds: float) -> str | None:
+    """A line from the terminal, if one is typed in so many seconds."""
+    loop = asyncio.get_running_loop()
+    typed = asyncio.Event()
+    loop.add_reader(sys.stdin, typed.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await typed.wait()
+                return sys.stdin.readline().strip() or None
+    finally:
+        loop.remove_reader(sys.stdin)
+    return None

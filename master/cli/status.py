@@ -1,0 +1,103 @@
+"""`bats status`: the bags of a master, or one of them in full."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from bats.master.cli.asking import BagName, ask
+from bats.master.cli.base import Common, command, common
+from bats.master.cli.words import amount, bar, count, duration, table
+
+
+@command(
+    examples="""
+bats status                all bags, the newest last
+bats status last           the newest in full
+bats status 3 --json       as facts for a program
+"""
+)
+@click.argument("bag", type=BagName(), required=False)
+@common
+def status(common: Common, bag: int | str | None) -> None:
+    """Shows how bags are doing."""
+    if bag is None:
+        bags = ask(common, "bags")
+        common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet))
+        return
+    facts = ask(common, "status", bag=bag)
+    common.facts(facts, lambda: str(facts["state"]) if common.quiet else in_full(facts))
+
+
+def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
+    if quiet:
+        return "\n".join(str(one["bag"]) for one in bags)
+    if not bags:
+        return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
+    rows = [
+        (
+            one["bag"],
+            one["name"],
+            one.get("phase") or one["state"],
+            f"{one.get('done', 0):,}",
+            f"{one.get('failed', 0):,}",
+            f"{one['tasks']:,}",
+            amount(one.get("spent")),
+            one.get("words", ""),
+        )
+        for one in bags
+    ]
+    return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
+
+
+def in_full(facts: Mapping[str, Any]) -> str:
+    """One bag, as a few lines."""
+    total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
+    phase = facts.get("phase") or facts["state"]
+    lines = [
+        f"bag {facts['bag']} ({facts['name']}): {facts['state'] if facts['over'] else phase}"
+        + (f": {facts['words']}" if facts["words"] else ""),
+        f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
+        + (f", {failed:,} failed" if failed else "")
+        + (f", {facts['running']:,} running" if facts.get("running") else ""),
+    ]
+    if "spent" not in facts:
+        return "\n".join(lines)
+    lines.append(f"money     {money_line(facts)}")
+    now = facts.get("now", 0.0)
+    if facts["over"]:
+        lines.append(f"time      {duration(now)}")
+    else:
+        eta = facts.get("eta_seconds")
+        lines.append(f"time      {duration(now)} so far, " + (
+            f"about {duration(eta)} to go" if eta is not None else "the rest is not known yet"
+        ))  # fmt: skip
+        lines += [f"machines  {line}" for line in cluster_lines(facts)]
+    lines.append(f"output    {facts['output_folder']}")
+    return "\n".join(lines)
+
+
+def money_line(facts: Mapping[str, Any]) -> str:
+    currency = facts.get("currency", "$")
+    said = f"{amount(facts['spent'], currency)} spent"
+    if facts.get("reserved"):
+        said += f", {amount(facts['reserved'], currency)} more promised to machines"
+    cap = facts.get("budget") if facts.get("budget") is not None else facts.get("limit")
+    if cap is not None:
+        what = "budget" if facts.get("budget") is not None else "limit"
+        said += f", {what} {amount(cap, currency)}"
+    return said
+
+
+def cluster_lines(facts: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for one in facts.get("clusters", ()):
+        said = f"{one['name']}: {count(one['machines'], 'machine')}"
+        if one["leaving"]:
+            said += f", {one['leaving']} leaving"
+        if one["known"]:
+            said += f", a task takes {duration(one['mean_seconds'])} ({one['known']:,} known)"
+        if one["set_aside"]:
+            said += f", set aside: {one['set_aside']}"
+        lines.append(said)
+    return lines

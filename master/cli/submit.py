@@ -1,0 +1,52 @@
+"""`bats submit`: hands a sweep to a master."""
+
+import sys
+from typing import Any
+
+import click
+
+from bats.master.cli import sweeps
+from bats.master.cli.asking import ask
+from bats.master.cli.base import Common, command, common
+from bats.master.cli.words import count
+
+
+@command(
+    examples="""
+bats submit sweep.toml                                   a file
+bats submit sweep.toml --budget 5 --clouds clouds.toml
+bats submit -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
+bats submit --array 1-1000:2 -- ./job.sh {array}
+ls *.dat | bats submit - -- gzip {line}
+bats submit - < commands.txt
+bats submit sweep.toml --dry-run
+"""
+)
+@sweeps.sweep_options
+@click.option("--hold", is_flag=True, help="Do not begin before it is released.", hidden=True)
+@common
+def submit(common: Common, words: tuple[str, ...], hold: bool, **given: Any) -> None:
+    """Submits a bag of tasks and prints its number.
+
+    Without a limit or a rule it waits, after its sample, for `bats choose`. Machines that cost
+    nothing need no choice.
+    """
+    want = sweeps.wanted(words, given, find_clouds=False, after=after_dashes(words))
+    if given["dry_run"]:
+        facts, said = sweeps.dry_run(want)
+        common.facts(facts, lambda: said)
+        return
+    body = sweeps.body(want)
+    body["rule"] = want.rule or "ask"
+    if want.clouds is not None and all(one.free for one in want.clouds.offerings):
+        body["rule"] = want.rule or "fastest"
+    facts = ask(common, "submit", hold=hold, **body)
+    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
+        f"Bag {facts['bag']} ({facts['name']}): {count(facts['tasks'], 'task')}. "
+        f"Follow it with: bats watch {facts['bag']}"
+    ))  # fmt: skip
+
+
+def after_dashes(words: tuple[str, ...]) -> bool:
+    """Whether the words stood behind `--`, which click takes away."""
+    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)
