@@ -83,8 +83,10 @@ class Inputs:
                 self._ready(bag)
 
     def _finish(self, sha: str) -> None:
-        del self._coming[sha]
+        download = self._coming.pop(sha)
         if not self._library.complete(sha):
+            if download.total == 0:  # nothing could be asked for again
+                self.give_up(sha, "its announced size is wrong")
             log.warning("a file arrived damaged, asked for again", sha256=sha)
             return
         for bag, missing in list(self._missing.items()):
