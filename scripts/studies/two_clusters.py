@@ -9,6 +9,7 @@ import numpy as np
 
 from bats.common.money import as_decimal, money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.engine import Engine
 from bats.master.brain.mix import Mix
 from bats.master.brain.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
@@ -52,7 +53,7 @@ class Outcome:
     completed: bool
     hours: float
     dollars: float
-    mix: Mix
+    mix: Mix  # bought after the sample
 
 
 def sleep_bag(tasks: int, seed: int) -> np.ndarray:
@@ -67,15 +68,23 @@ def simulate(
     conditions: Conditions | None = None,
 ) -> Outcome:
     speeds = (1.0, scenario.speed)
+    bought: list[Mix] = []
+
+    def remember_the_first_mix(engine: Engine) -> None:
+        if engine.run.plan is not None and not bought:
+            bought.append(engine.run.plan.mix)
+
     simulation = Simulation(
-        settings, lambda task, cluster: float(runtimes[task]) / speeds[cluster], conditions
+        settings,
+        lambda task, cluster: float(runtimes[task]) / speeds[cluster],
+        conditions,
+        after_event=remember_the_first_mix,
     )
     history = simulation.run()
-    run = simulation.engine.run
     assert history.ended_at is not None
     return Outcome(
         completed=len(history.records) == settings.tasks,
         hours=history.ended_at / HOUR,
-        dollars=float(as_decimal(run.ledger.settled)),
-        mix=run.plan.mix if run.plan else (MACHINES, MACHINES),
+        dollars=float(as_decimal(simulation.engine.run.ledger.settled)),
+        mix=bought[0] if bought else (MACHINES, MACHINES),
     )
