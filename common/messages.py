@@ -46,7 +46,7 @@ class Hello:
     slots: int
     host: str
     pid: int
-    holding: tuple[AttemptId, ...]  # queued or running
+    holding: tuple[AttemptId, ...]  # queued, running, or ended with a result yet to be stored
     unacknowledged: int  # results still in the outbox
     offering: str = ""  # of a machine started by hand: which offering it counts as
     protocol: int = PROTOCOL

@@ -83,10 +83,11 @@ class Connection:
             return False
         try:
             self._socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
+        except zmq.Again:  # it does not read; what was said is lost, so begin anew with Hello
+            self._set_up(False)
+            self._loop.call_soon(self.again)
             return False
-        finally:
-            self._poke()
+        self._poke()
         return True
 
     def close(self, linger_seconds: float = 0.0) -> None:

@@ -146,9 +146,6 @@ class Desk:
             times.append(self.waiting[0].since + MOST_WAIT_SECONDS)
         return min(times, default=math.inf)
 
-    def holding(self) -> tuple[AttemptId, ...]:
-        return tuple(sorted(self.held))
-
     def check(self) -> None:
         """Raise AssertionError unless the books agree."""
         assert sorted([*self.free, *self.running]) == list(range(self.slots))

@@ -66,11 +66,13 @@ class Session:
         self._settled = asyncio.Event()
         self._stopping = ""  # why, once it does
         self._hurried = False
+        self._farewell: asyncio.Task[None] | None = None
         self._link = Connection(ticket.master, ticket.server_key, ticket.pair, self)
 
     async def run(self) -> int:
         adopt_orphans()
         beat = asyncio.create_task(self._beat())
+        beat.add_done_callback(self._fail)
         try:
             return await self._ended
         finally:
@@ -89,7 +91,8 @@ class Session:
             return
         self._stopping = reason
         log.info("ending", reason=reason, running=len(self._runner.desk.running))
-        asyncio.ensure_future(self._end(exit_code, seconds)).add_done_callback(_raise)
+        self._farewell = asyncio.ensure_future(self._end(exit_code, seconds))
+        self._farewell.add_done_callback(self._fail)
 
     async def _end(self, exit_code: int, seconds: float) -> None:
         kill_at = self._loop.time() + max(0.0, seconds)
@@ -106,6 +109,11 @@ class Session:
             await self._say_goodbye()
         if not self._ended.done():
             self._ended.set_result(exit_code)
+
+    def _fail(self, task: "asyncio.Task[None]") -> None:
+        """Whatever went wrong there, the daemon does not live on without it."""
+        if not task.cancelled() and (error := task.exception()) and not self._ended.done():
+            self._ended.set_exception(error)
 
     async def _say_goodbye(self) -> None:
         """Once the master has everything, or too late."""
@@ -179,12 +187,21 @@ class Session:
                     slots=self._ticket.slots,
                     host=socket.gethostname(),
                     pid=os.getpid(),
-                    holding=self._runner.desk.holding(),
+                    holding=self._holding(),
                     unacknowledged=self._outbox.results + len(self._batch),
                     offering=self._ticket.offering,
                 )
             )
         )
+
+    def _holding(self) -> tuple[m.AttemptId, ...]:
+        """Also what is in the outbox, lest the master gives it to another before it hears of it."""
+        ended = [result[:3] for result in self._batch]
+        for frame in self._outbox.unsettled():
+            message = decode(frame)
+            assert isinstance(message, m.Results)
+            ended += [result[:3] for result in message.results]
+        return tuple(sorted({*self._runner.desk.held, *(m.AttemptId(*one) for one in ended)}))
 
     def on_frame(self, frame: bytes) -> None:
         try:
@@ -214,7 +231,9 @@ class Session:
                 self.stop(reason)
             case m.Refused(reason, retry):
                 log.error("refused by the master", reason=reason)
-                if not retry:
+                if retry:
+                    self._loop.call_later(_HELLO_AGAIN_SECONDS, self._link.again)
+                else:
                     self.stop(f"refused: {reason}", exit_code=REFUSED)
             case _:
                 log.error("not for a worker", message=type(message).__name__)
@@ -274,8 +293,3 @@ class Session:
 
     def _returned(self, attempts: list[m.AttemptId]) -> None:
         self._say(m.Returned(tuple(attempts)))
-
-
-def _raise(task: "asyncio.Future[None]") -> None:
-    if not task.cancelled() and (error := task.exception()):
-        raise error

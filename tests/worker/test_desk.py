@@ -43,7 +43,7 @@ def test_tasks_start_in_order_as_slots_become_free() -> None:
     assert _start(desk, 0) == [5, 3]
     _end(desk, 5)
     assert _start(desk, 1) == [4]
-    assert desk.holding() == (_id(3), _id(4))
+    assert desk.held == {_id(3), _id(4)}
 
 
 def test_an_order_said_twice_is_run_once() -> None:
@@ -64,7 +64,7 @@ def test_what_waits_too_long_behind_a_running_task_is_given_back() -> None:
     assert desk.give_back(1.0) == [_id(2)]
     assert desk.give_back(1.0) == []
     assert desk.give_back(1.5) == [_id(3)]
-    assert desk.holding() == (_id(1),)
+    assert desk.held == {_id(1)}
 
 
 def test_tasks_whose_files_are_coming_wait_without_being_given_back() -> None:
@@ -89,7 +89,7 @@ def test_what_is_being_collected_is_still_held() -> None:
     _start(desk, 0)
     desk.end(_id(1), slot=0)
     assert _start(desk, 0) == [2], "its slot is free already"
-    assert desk.holding() == (_id(1), _id(2))
+    assert desk.held == {_id(1), _id(2)}
     desk.add(BAG, _orders(1), now=0)
     assert not desk.waiting
 
@@ -131,7 +131,7 @@ def test_killing_what_only_waits_forgets_it() -> None:
     _start(desk, 0)
     assert desk.kill([_id(2), _id(9)], now=0) == [_id(2)]
     assert desk.due(0) == []
-    assert desk.holding() == (_id(1), _id(3))
+    assert desk.held == {_id(1), _id(3)}
 
 
 def test_closing_gives_back_what_waits_and_hurries_what_runs() -> None:
@@ -199,7 +199,7 @@ class AnyStory(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         self.desk.check()
-        assert set(self.desk.holding()) == self.open
+        assert self.desk.held == self.open
         assert not (self.desk.free and self.desk.waiting)
         if any(r.ending for r in self.desk.running.values()):
             assert self.desk.next_due() < math.inf or all(
