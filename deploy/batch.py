@@ -8,7 +8,6 @@ import abc
 import asyncio
 import re
 import shlex
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import ClassVar, Final
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.common.ticket import LEASE_ENDED, Ticket
+from bats.common.ticket import Ticket
 from bats.deploy.batch_book import Book, Run
 from bats.deploy.protocol import (
     BackendError,
@@ -28,10 +27,10 @@ from bats.deploy.protocol import (
     Site,
     State,
 )
+from bats.deploy.verdict import verdict
 
 COMMAND_SECONDS: Final = 60.0  # busy controllers take long to answer
 FORGOTTEN_SECONDS: Final = 60.0  # what file servers may take to show what a node wrote
-SIGNALS: Final = {number.value for number in signal.Signals}
 
 # The worker is a child, not exec'd: so the job outlives its signals and writes down how it ended.
 SCRIPT: Final = """\
@@ -295,17 +294,6 @@ class Batch(abc.ABC):
 
     def _address(self, job: Job) -> str:
         return f"job {job.id} on {job.node}" if job.node else f"job {job.id}"
-
-
-def verdict(code: int) -> tuple[Gone, str]:
-    """What the exit code of a worker means, as its job's shell gives it."""
-    if code == 0:
-        return Gone.STOPPED, ""
-    if code == LEASE_ENDED:
-        return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
-    if code - 128 in SIGNALS:
-        return Gone.FAILED, f"the worker was ended by {signal.Signals(code - 128).name}"
-    return Gone.FAILED, f"the worker ended with exit code {code}"
 
 
 def _word(text: str) -> str:

@@ -14,10 +14,11 @@ from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.deploy import processes, settings
-from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job, verdict
+from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job
 from bats.deploy.batch_book import Run
 from bats.deploy.processes import Finished
 from bats.deploy.protocol import BusyError, Feature, Gone, RefusedError, Site, State
+from bats.deploy.verdict import verdict
 
 PASSING: Final = (
     "unable to contact qmaster",

@@ -8,10 +8,11 @@ from typing import ClassVar, Final
 
 from bats.common.offering import Offering
 from bats.deploy import processes, settings
-from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job, verdict
+from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job
 from bats.deploy.batch_book import Run
 from bats.deploy.processes import Finished
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Site, State
+from bats.deploy.verdict import verdict
 
 # What passes by itself; anything else that Slurm says no to, it says no to again.
 PASSING: Final = (

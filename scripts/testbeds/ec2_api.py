@@ -1,6 +1,8 @@
 """In front of moto's EC2: what a provisioner's tests need and moto lacks.
 
 RunInstances        honours MaxCount (moto starts MinCount) and repeats the answer to a ClientToken
+GetConsoleOutput    what the machine really wrote
+DescribeSpotInstanceRequests   those of instances that a test has interrupted (see ec2_machines.py)
 prices              DescribeSpotPriceHistory and the Pricing API (see ec2_prices.py)
 STATE/faults.json   errors to answer with, read at every call:
     [{"action": "RunInstances", "code": "InsufficientInstanceCapacity", "times": 2,
@@ -12,6 +14,7 @@ import io
 import json
 import threading
 import uuid
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from xml.sax.saxutils import escape
 from ec2_prices import Prices
 from moto.server import DomainDispatcherApplication, create_backend_app
 
+NAMESPACE = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
 Environ = dict[str, Any]
 Start = Callable[..., Any]
 
@@ -30,6 +34,7 @@ class Api:
         self.moto = DomainDispatcherApplication(create_backend_app)
         self.prices = Prices(state / "prices.json")
         self.faults = Faults(state / "faults.json")
+        self.machines = state / "i"
         self.lock = lock
         self.answers: dict[tuple[str, str], tuple[tuple[Any, ...], bytes]] = {}
 
@@ -57,6 +62,10 @@ class Api:
                 return refuse(start, fault)
             if action == "DescribeSpotPriceHistory":
                 return reply(start, "200 OK", self.prices.spot_history(form, region), "text/xml")
+            if action == "GetConsoleOutput":
+                return reply(start, "200 OK", self.console(form["InstanceId"]), "text/xml")
+            if action == "DescribeSpotInstanceRequests":
+                return reply(start, "200 OK", self.interrupted(), "text/xml")
             key = (region, form.get("ClientToken", ""))
             if action == "RunInstances":
                 form["MinCount"] = form.get("MaxCount") or form.get("MinCount") or "1"
@@ -72,6 +81,26 @@ class Api:
                 self.answers[key] = heads[0], body
         start(*heads[0])
         return [body]
+
+    def console(self, instance: str) -> str:
+        file = self.machines / instance / "console.log"
+        text = b64encode(file.read_bytes()[-65536:] if file.exists() else b"").decode()
+        return (
+            f'<?xml version="1.0"?><GetConsoleOutputResponse {NAMESPACE}>'
+            f"<instanceId>{instance}</instanceId><output>{text}</output></GetConsoleOutputResponse>"
+        )
+
+    def interrupted(self) -> str:
+        items = "".join(
+            f"<item><instanceId>{notice.parent.name}</instanceId><status>"
+            "<code>marked-for-termination</code></status></item>"
+            for notice in self.machines.glob("*/interrupt")
+        )
+        return (
+            f'<?xml version="1.0"?><DescribeSpotInstanceRequestsResponse {NAMESPACE}>'
+            f"<spotInstanceRequestSet>{items}</spotInstanceRequestSet>"
+            "</DescribeSpotInstanceRequestsResponse>"
+        )
 
 
 class Faults:

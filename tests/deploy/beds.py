@@ -69,11 +69,15 @@ def until(look: Callable[[], T], seconds: float = 30) -> T:
     return seen
 
 
-def kill_marked(entry: str) -> None:
-    """Kill, as a power cut would, every process with this `NAME=value` in its environment."""
+def kill_marked(entry: str, command: str = "") -> None:
+    """Kill, as a power cut would, every process with this `NAME=value` in its environment.
+
+    Only those, if it is given, whose command line holds `command`.
+    """
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # gone meanwhile
-            if entry.encode() in (process / "environ").read_bytes().split(b"\0"):
+            marked = entry.encode() in (process / "environ").read_bytes().split(b"\0")
+            if marked and command.encode() in (process / "cmdline").read_bytes():
                 os.kill(int(process.name), signal.SIGKILL)
 
 

@@ -1,0 +1,133 @@
+"""What an instance does when it boots: get the worker, start it, shut down when it has ended.
+
+The text is handed to Amazon and can be read on the instance by everything that runs there, so the
+ticket in it is good once, and not for long. The instance always ends itself: when a line of the
+set-up fails, when that takes longer than the lease, and when the worker ends, whatever the reason.
+"""
+
+import base64
+import gzip
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bats.common.ticket import Ticket, to_json
+from bats.deploy.payload import Payload
+
+LIMIT_BYTES: Final = 16_384  # of what is sent, before base64
+WORD: Final = "bats: the worker ended with"
+POWER_OFF: Final = "shutdown -h now"
+LATER_SECONDS: Final = 10  # the script writes the last word and powers off, if it still lives
+FOLDER: Final = "/opt/bats"
+
+SCRIPT: Final = """\
+#!/bin/bash
+umask 077
+end() {{
+    echo "{word} $1"
+    sync
+    {power_off}
+    exit
+}}
+(sleep {lease:.0f}; {power_off}) &
+watchdog=$!
+(
+set -e
+{setup}
+)
+code=$?
+[ $code = 0 ] || end $code
+kill $watchdog
+{worker} --ticket - --log json <<'TICKET' &
+{ticket}TICKET
+worker=$!
+{watch}
+wait $worker
+end $?
+"""
+
+# Two minutes before it takes a spot instance away, Amazon says so; tasks end in order before that.
+WATCH_SPOT: Final = """\
+meta=${AWS_EC2_METADATA_SERVICE_ENDPOINT:-http://169.254.169.254/}latest
+ask() { curl -sf -m 2 --noproxy '*' "$@"; }
+(
+while kill -0 $worker 2>/dev/null; do
+    token=$(ask -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' $meta/api/token)
+    known="X-aws-ec2-metadata-token: $token"
+    if notice=$(ask -H "$known" $meta/meta-data/spot/instance-action); then
+        echo "bats: Amazon takes this instance away: $notice"
+        at=$(date -d "$(sed 's/.*"time": *"\\([^"]*\\)".*/\\1/' <<<"$notice")" +%s)
+        left=$((at - $(date +%s) - 15))
+        [ $left -le 0 ] || sleep $left
+        kill -TERM $worker
+        break
+    fi
+    sleep 2
+done
+) &"""
+
+FETCH: Final = """\
+mkdir -p {folder}
+python3 - <<'FETCH'
+import hashlib, io, urllib.request, zipfile
+data = urllib.request.urlopen({url!r}, timeout=60).read()
+assert hashlib.sha256(data).hexdigest() == {sha256!r}, "the worker was damaged on its way"
+zipfile.ZipFile(io.BytesIO(data)).extractall({folder!r})
+FETCH
+python3 -I {folder} try {folder} || python3 -m pip install -q --target {folder} {requires}"""
+RUN: Final = (
+    "import runpy, sys; sys.path.insert(0, {folder!r}); "
+    "runpy.run_module('bats.worker', run_name='__main__', alter_sys=True)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an instance gets the worker from."""
+
+    setup: tuple[str, ...]  # shell lines
+    worker: tuple[str, ...]  # the command that then starts it
+
+
+def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
+    """From a URL; where the compiled parts do not fit, pip adds them."""
+    setup = FETCH.format(
+        url=url, sha256=payload.sha256, folder=FOLDER, requires=shlex.join(requires)
+    )
+    return Source((setup,), ("python3", "-I", "-c", RUN.format(folder=FOLDER)))
+
+
+def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
+    """As boto3 takes it: compressed if it is long. Raises ValueError if it is too long even so."""
+    single = replace(ticket, single_use=True, power_off=f"(sleep {LATER_SECONDS}; {POWER_OFF}) &")
+    text = SCRIPT.format(
+        word=WORD,
+        power_off=POWER_OFF,
+        lease=ticket.lease_seconds,
+        setup="\n".join(source.setup) or ":",
+        worker=shlex.join(source.worker),
+        ticket=to_json(single),
+        watch=WATCH_SPOT if spot else "",
+    ).encode()
+    data = text if len(text) <= LIMIT_BYTES else gzip.compress(text, mtime=0)
+    if len(data) > LIMIT_BYTES:
+        raise ValueError(
+            f"`setup` makes the user data {len(data)} bytes long, {LIMIT_BYTES} are allowed; "
+            "put it into the image, or fetch it."
+        )
+    return data
+
+
+def exit_code(console: str) -> int | None:
+    """What the console says of how the worker ended."""
+    said = console.rpartition(WORD)[2].split(maxsplit=1) if WORD in console else []
+    return int(said[0]) if said and said[0].isdigit() else None
+
+
+def readable(output: str) -> str:
+    """A console's text, which Amazon gives in base64."""
+    try:
+        return base64.b64decode(output, validate=True).decode(errors="replace")
+    except ValueError:
+        return output  # boto3 has decoded it

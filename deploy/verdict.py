@@ -1,0 +1,20 @@
+"""What the exit code of a worker means."""
+
+import signal
+from typing import Final
+
+from bats.common.ticket import LEASE_ENDED
+from bats.deploy.protocol import Gone
+
+SIGNALS: Final = {number.value for number in signal.Signals}
+
+
+def verdict(code: int) -> tuple[Gone, str]:
+    """As the shell that started it gives it: 128 and more for a signal."""
+    if code == 0:
+        return Gone.STOPPED, ""
+    if code == LEASE_ENDED:
+        return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
+    if code - 128 in SIGNALS:
+        return Gone.FAILED, f"the worker was ended by {signal.Signals(code - 128).name}"
+    return Gone.FAILED, f"the worker ended with exit code {code}"
