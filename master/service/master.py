@@ -51,6 +51,7 @@ class Master:
     async def __aenter__(self) -> Self:
         try:
             self._open()
+            await self._open_web()
         except BaseException:
             await self._close()
             raise
@@ -112,6 +113,15 @@ class Master:
             master=self.store.master_id,
             release=self.release,
         )
+
+    async def _open_web(self) -> None:
+        """The web page, if wanted; else its code is not even loaded."""
+        if self.options.web_port is not None:
+            from bats.master.web.server import WebPage
+
+            self.web = WebPage(self)
+            self._closers.append(self.web.close)
+            await self.web.start()
 
     async def _close(self) -> None:
         """In the opposite order of opening; what fails is told, and the rest is closed too."""

@@ -29,6 +29,8 @@ class Options:
     offerings: tuple[Offering, ...] = ()  # for bags that bring none of their own
     currency: str = "$"
     output: Path | None = None  # where tasks' output goes; None: `output` in the state folder
+    web_port: int | None = None  # of the web page; None: there is none, 0: any port that is free
+    web_bind: str = HERE  # the page speaks plain HTTP: elsewhere only on a trusted network
     heartbeat_seconds: float = 5.0
     missed_heartbeats: int = 3  # then a machine counts as silent
     rejoin_seconds: float = 30.0  # what machines get to come back to a restarted master

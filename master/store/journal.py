@@ -46,15 +46,19 @@ def chunks(bag: int, first: int, flat: list[Any]) -> list[Chunk]:
     return rows
 
 
-def read(db: sqlite3.Connection, bag: int) -> Iterator[tuple[int, float, bytes]]:
+def read(
+    db: sqlite3.Connection, bag: int, since: int = 0
+) -> Iterator[tuple[int, float, bytes]]:
     """All events of a bag in order: number, time, bytes. One chunk at a time is in memory.
+
+    `since` is 0, or the number after the last event that an earlier reading came to.
 
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
     """
-    expected = 0
+    expected = since
     query = "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id"
     try:
-        for at, events, crc, data in db.execute(query, keys_of(bag)):
+        for at, events, crc, data in db.execute(query, (key(bag, since), keys_of(bag)[1])):
             first = at - key(bag, 0)
             if first != expected:
                 raise StoreDamagedError(

@@ -93,9 +93,9 @@ class Reader:
             )
         return row
 
-    def events(self, bag: BagId) -> Iterator[tuple[int, float, bytes]]:
-        """The bag's journal from its beginning: number, time, event."""
-        return journal.read(self._db, bag)
+    def events(self, bag: BagId, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
+        """The bag's journal: number, time, event; from where an earlier reading ended, if given."""
+        return journal.read(self._db, bag, since)
 
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:
         where = "" if bag is None else "WHERE bag = ?"

@@ -1,0 +1,159 @@
+"""What was paid for machines: each one's bill, what its time was used for, spending over time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from bats.common.billing import atus, charge, paid_uptime
+from bats.common.messages import MachineId
+from bats.common.money import NOTHING, Money
+from bats.common.offering import Offering
+from bats.master.report.chronicle import MachineTime, Use
+from bats.master.service.numbers import inside
+from bats.master.store.rows import MachineRow
+
+
+@dataclass(frozen=True, slots=True)
+class Rented:
+    """One machine; times are the run's own seconds."""
+
+    number: MachineId  # as the world sees it
+    id: MachineId  # as the engine does
+    offering: Offering
+    slots: int
+    requested: float
+    since: float | None  # charged, or there if it costs nothing; None: it never came
+    joined: float | None
+    until: float  # gone, or now
+    gone: bool
+    reason: str
+    cost: Money
+
+    @property
+    def paid_until(self) -> float:
+        """The end of what its cost pays for; of a free machine, the end of its stay."""
+        if self.since is None:
+            return self.until
+        if self.offering.free:
+            return self.until
+        return self.since + paid_uptime(self.offering, atus(self.offering, self.until - self.since))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """An amount divided by what it was good for; the parts add up to the whole."""
+
+    useful: int = 0
+    sampling: int = 0
+    copies: int = 0
+    failed: int = 0
+    starting: int = 0  # from being charged to being able to work
+    idle: int = 0
+
+    def __add__(self, other: "Shares") -> "Shares":
+        return Shares(
+            *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
+        )
+
+
+CALLED: Final[Mapping[str, str]] = {
+    "useful": "useful work",
+    "sampling": "sampling",
+    "copies": "copies and stopped work",
+    "failed": "failed attempts",
+    "starting": "machines starting",
+    "idle": "idle, paid for",
+}
+
+
+def rented(
+    rows: Iterable[MachineRow],
+    offerings: Sequence[Offering],
+    times: Mapping[MachineId, MachineTime],
+    now: float,
+) -> list[Rented]:
+    """All machines a bag had, in the order of their coming; `now` is the run's."""
+    known: dict[str, Offering] = {one.name: one for one in offerings}
+    found = []
+    for row in rows:
+        if (offering := known.get(row.offering)) is None:
+            continue
+        number = inside(row.id)
+        time = times.get(number)
+        since = row.charged_since if row.charged_since is not None else row.joined
+        until = row.gone if row.gone is not None else max(now, since or 0.0)
+        cost = row.cost
+        if row.gone is None and row.charged_since is not None:
+            cost = charge(offering, until - row.charged_since)
+        slots = time.slots if time is not None and time.slots else offering.slots
+        found.append(
+            Rented(
+                row.id,
+                number,
+                offering,
+                slots,
+                row.requested or 0.0,
+                since,
+                row.joined,
+                until,
+                row.gone is not None,
+                row.reason,
+                cost,
+            )
+        )
+    return sorted(found, key=lambda one: (one.since is None, one.since or one.requested, one.id))
+
+
+def seconds_of(machine: Rented, time: MachineTime | None, slots_of_task: int = 1) -> Shares:
+    """What became of the time paid for, in milliseconds of a slot."""
+    if machine.since is None:
+        return Shares()
+    capacity = (machine.paid_until - machine.since) * machine.slots
+    begins = machine.joined if machine.joined is not None else machine.until
+    starting = max(0.0, begins - machine.since) * machine.slots
+    used = [one * slots_of_task for one in time.used] if time else [0.0] * len(Use)
+    total = sum(used) + starting
+    if total > capacity > 0:  # clocks differ by a little
+        used = [one * capacity / total for one in used]
+        starting *= capacity / total
+    parts = [round(1000 * one) for one in (*used, starting)]
+    return Shares(
+        parts[Use.TASK],
+        parts[Use.SAMPLE],
+        parts[Use.COPY],
+        parts[Use.FAILED],
+        parts[len(Use)],
+        max(0, round(1000 * capacity) - sum(parts)),
+    )
+
+
+def divided(cost: Money, shares: Shares) -> Shares:
+    """The cost in the proportions of `shares`, to the last billionth."""
+    weights = [getattr(shares, part.name) for part in fields(shares)]
+    whole = sum(weights)
+    if not whole:
+        return Shares(idle=cost)
+    parts = [cost * weight // whole for weight in weights]
+    parts[-1] += cost - sum(parts)
+    return Shares(*parts)
+
+
+def spending(machines: Iterable[Rented]) -> list[tuple[float, Money]]:
+    """What had been spent when, a step for each ATU that was entered."""
+    steps: dict[float, int] = {}
+    for machine in machines:
+        offering = machine.offering
+        if machine.since is None or offering.free:
+            continue
+        least = charge(offering, 0.0)
+        steps[machine.since] = steps.get(machine.since, 0) + least
+        entered, first = least // offering.price, least
+        while first < machine.cost:
+            at = machine.since + paid_uptime(offering, entered)
+            steps[at] = steps.get(at, 0) + offering.price
+            entered, first = entered + 1, Money(first + offering.price)
+    total, line = NOTHING, []
+    for at in sorted(steps):
+        total = Money(total + steps[at])
+        line.append((at, total))
+    return line

@@ -1,0 +1,1 @@
+"""The web page and the metrics of a master; loaded only when they are asked for."""

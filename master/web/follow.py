@@ -1,0 +1,124 @@
+"""The page's drawings: each bag's journal is followed as it grows, never read twice."""
+
+import asyncio
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bats.common.messages import BagId, MachineId
+from bats.common.money import Money
+from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
+from bats.master.report.chronicle import MOST_SPANS, Chronicle
+from bats.master.report.renting import rented, spending
+from bats.master.report.timeline import timeline
+from bats.master.service.bag import bag_from
+from bats.master.service.plain import plain
+from bats.master.service.requests import Service
+from bats.master.service.runner import Runner
+
+_MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
+_WIDTHS: Final = (280, 1600)
+
+
+@dataclass(slots=True)
+class _Followed:
+    chronicle: Chronicle
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What only the event loop may look at, taken down for another thread."""
+
+    now: float
+    chosen_at: float
+    limit: Money | None
+    running: list[tuple[MachineId, int, float]]
+    schedules: list[dict[str, Any]]
+    chosen: str
+
+
+class Drawings:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._followed: OrderedDict[BagId, _Followed] = OrderedDict()
+
+    async def of(self, bag: BagId, width: int) -> dict[str, Any]:
+        """All drawings of a bag as SVG, as wide as asked."""
+        width = min(max(width, _WIDTHS[0]), _WIDTHS[1])
+        runner = self._service.bags.loaded.get(bag)
+        moment = _moment_of(runner) if runner else None
+        loop = asyncio.get_running_loop()
+        followed = self._followed.get(bag)
+        if followed is None:
+            count = await loop.run_in_executor(None, self._count, bag)
+            followed = self._followed.setdefault(bag, _Followed(Chronicle(count)))
+            while len(self._followed) > _MOST_FOLLOWED:
+                self._followed.popitem(last=False)
+        self._followed.move_to_end(bag)
+        async with followed.turn:
+            return await loop.run_in_executor(
+                None, self._draw, bag, followed.chronicle, moment, width
+            )
+
+    def _count(self, bag: BagId) -> int:
+        with self._service.store.reader() as reader:
+            return reader.bag(bag).tasks
+
+    def _draw(
+        self, number: BagId, chronicle: Chronicle, moment: _Moment | None, width: int
+    ) -> dict[str, Any]:
+        with self._service.store.reader() as reader:
+            row = reader.bag(number)
+            bag = bag_from(row)
+            if moment is None:
+                moment = _last_moment(json.loads(row.summary or "{}").get("view", {}))
+            chronicle.read(reader.events(number, chronicle.events), moment.chosen_at)
+            rows = reader.machines(number)
+        now = max(moment.now, chronicle.last)
+        machines = rented(rows, bag.settings.offerings, chronicle.machines, now)
+        currency = bag.settings.currency
+        half = width if width < 700 else (width - 24) // 2
+        runtimes = runtimes_by_cluster(machines, chronicle)
+        return {
+            "timeline": timeline(machines, chronicle, moment.running, now, width, currency),
+            "progress": progress(chronicle, bag.sweep.count, now, half),
+            "money": money(spending(machines), moment.limit, now, half, currency),
+            "histograms": [
+                {"cluster": name, "svg": histogram(bins, name, half)}
+                for name, bins in sorted(runtimes.items())
+            ],
+            "scatter": scatter(moment.schedules, moment.chosen, half, currency)
+            if moment.schedules
+            else "",
+        }
+
+
+def _moment_of(runner: Runner) -> _Moment:
+    run = runner.engine.run
+    running = [
+        (machine.id, task, attempt.since)
+        for machine in run.alive()
+        for task, attempt in machine.active.items()
+    ]
+    return _Moment(
+        run.now if runner.engine.over else runner.clock(),
+        run.chosen_at,
+        run.ledger.limit,
+        running[:MOST_SPANS],
+        plain(run.schedules),
+        run.chosen,
+    )
+
+
+def _last_moment(view: dict[str, Any]) -> _Moment:
+    limit = view.get("limit")
+    return _Moment(
+        view.get("now", 0.0),
+        view.get("chosen_at", 0.0),
+        None if limit is None else Money(limit),
+        [],
+        [],
+        view.get("chosen", ""),
+    )

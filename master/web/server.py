@@ -1,0 +1,302 @@
+"""The page and its answers over HTTP: the verbs of the service, behind a door."""
+
+import asyncio
+import json
+import math
+import mimetypes
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from importlib.resources import files
+from typing import Any, Final, Protocol, Self
+
+import structlog
+from aiohttp import web
+
+from bats.common.errors import BatsError, UsageError
+from bats.common.keys import write_private
+from bats.master.brain.view import view
+from bats.master.service.home import Home
+from bats.master.service.requests import VERBS, Asked, Service
+from bats.master.web.door import Door, keep_token
+from bats.master.web.follow import Drawings
+from bats.master.web.metrics import CONTENT_TYPE, metrics
+
+ADDRESS: Final = "web.url"  # in the state folder: where the page is, token and all
+
+_STATIC: Final = {
+    "app.js": ("bats.master.web", "static/app.js"),
+    "parts.js": ("bats.master.web", "static/parts.js"),
+    "tasks.js": ("bats.master.web", "static/tasks.js"),
+    "style.css": ("bats.master.web", "static/style.css"),
+    "charts.css": ("bats.master.report", "charts.css"),
+}
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_COOKIE_SECONDS: Final = 30 * 86400
+_LONGEST_BODY: Final = 64 << 10
+_LAST_DECISIONS: Final = 200  # what a page that has just opened is given
+_COMPRESSED: Final = 1 << 10  # bytes, from which on it pays
+_HIGHEST_INTEGER: Final = 2**53  # what a browser counts exactly
+
+
+log = structlog.get_logger()
+
+
+class _Master(Service, Protocol):
+    """The master, as far as the page needs it."""
+
+    @property
+    def home(self) -> Home: ...
+
+
+class WebPage:
+    """Listens from `start` to `close`; `url` is what its user opens, token included."""
+
+    def __init__(self, master: _Master) -> None:
+        self._master = master
+        self._drawings = Drawings(master)
+        self._assets = {
+            name: files(package).joinpath(path).read_bytes()
+            for name, (package, path) in _STATIC.items()
+        }
+        self._page = files("bats.master.web").joinpath("static/index.html").read_text()
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    async def start(self) -> Self:
+        options, home = self._master.options, self._master.home
+        app = web.Application(middlewares=[self._guard], client_max_size=_LONGEST_BODY)
+        app.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/static/{name}", self._static),
+                web.get("/healthz", self._health),
+                web.get("/metrics", self._metrics),
+                web.get("/api/bags", self._bags),
+                web.get("/api/bags/{bag}/live", self._live),
+                web.get("/api/bags/{bag}/drawings", self._draw),
+                web.get("/api/bags/{bag}/tasks", self._tasks),
+                web.get("/api/bags/{bag}/tasks/{task}", self._task),
+                web.get("/api/bags/{bag}/tasks/{task}/log", self._log),
+                web.post("/api/bags/{bag}/{verb:choose|cancel|retry}", self._change),
+            ]
+        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        host = options.web_bind
+        try:
+            await web.TCPSite(self._runner, host, options.web_port or 0).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise UsageError(
+                f"The web page cannot listen on {host} port {options.web_port}: {error.strerror}. "
+                "Choose another port, or 0 for any that is free."
+            ) from error
+        port = self._runner.addresses[0][1]
+        token = keep_token(home.folder / "keys" / "web.json")
+        self._door = Door(token, port, loopback=host in _LOOPBACK)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{port}/?token={token}"
+        write_private(home.folder / ADDRESS, f"{self.url}\n")
+        log.info("web page", address=f"http://{shown}:{port}/", link=str(home.folder / ADDRESS))
+        if host not in _LOOPBACK:
+            log.warning("the web page is not encrypted; let only a trusted network reach it")
+        return self
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        with suppress(OSError):
+            (self._master.home.folder / ADDRESS).unlink()
+
+    # --- the door ---------------------------------------------------------------------------------
+
+    @property
+    def _guard(self) -> Any:
+        @web.middleware
+        async def guard(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            try:
+                response = await self._answer(request, handler)
+            except web.HTTPException as error:
+                response = _json({"error": error.reason}, error.status)
+            except BatsError as error:
+                response = _json({"error": str(error)}, 400)
+            except Exception as error:
+                log.exception("page failed", path=request.path)
+                response = _json({"error": f"The master failed: {type(error).__name__}."}, 500)
+            response.headers.update(_HEADERS)
+            return response
+
+        return guard
+
+    async def _answer(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        if not self._door.knows_host(request.headers):
+            return _json({"error": "Ask for this page as localhost or 127.0.0.1."}, 403)
+        by_link = request.path == "/" and self._door.is_token(request.query.get("token", ""))
+        if not by_link and not self._door.admits(request.cookies, request.headers):
+            return _json(
+                {"error": f"Open the link in {self._master.home.folder / ADDRESS}: its token "
+                 "lets you in. Programs send it as `Authorization: Bearer TOKEN`."}, 401
+            )  # fmt: skip
+        if request.method not in ("GET", "HEAD") and not self._door.may_change(request.headers):
+            return _json({"error": "Only the page itself may do this; reload it."}, 403)
+        response = await handler(request)
+        if by_link:
+            response.set_cookie(
+                self._door.cookie_name,
+                self._door.cookie,
+                max_age=_COOKIE_SECONDS,
+                httponly=True,
+                samesite="Strict",
+            )
+        return response
+
+    # --- what is there ----------------------------------------------------------------------------
+
+    async def _index(self, _: web.Request) -> web.Response:
+        page = self._page.replace("{{csrf}}", self._door.csrf)
+        return web.Response(text=page, content_type="text/html")
+
+    async def _static(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if (data := self._assets.get(name)) is None:
+            raise web.HTTPNotFound(reason="There is no such file.")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        response = web.Response(body=data, content_type=kind, charset="utf-8")
+        response.enable_compression()
+        return response
+
+    async def _health(self, _: web.Request) -> web.Response:
+        trouble = self._master.snapshot()["trouble"]
+        return _json({"ok": not trouble, "trouble": trouble}, 503 if trouble else 200)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        running = self._master.bags.running
+        seen = view(running.engine.run, running.clock()) if running else None
+        text = metrics(self._master.snapshot(), seen)
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _bags(self, _: web.Request) -> web.Response:
+        return _json(await self._ask("bags", {}))
+
+    async def _live(self, request: web.Request) -> web.Response:
+        """The headline's numbers, the schedules while one may choose, decisions that are new."""
+        body = {"bag": _bag(request)}
+        since = _number(request, "decisions", 0)
+        status, told = await asyncio.gather(
+            self._ask("status", body), self._ask("decisions", {**body, "since": since})
+        )
+        machines = status.pop("machines", [])
+        status["machines_alive"] = len(machines)
+        status["decisions"] = told["decisions"][-_LAST_DECISIONS:]
+        if status["bag"] in self._master.bags.loaded:
+            offered = await self._ask("schedules", body)
+            status["schedules"] = offered["schedules"]
+            status["chosen"] = offered["chosen"]
+        return _json(status)
+
+    async def _draw(self, request: web.Request) -> web.Response:
+        number = await Asked(self._master, {"bag": _bag(request)}, _nothing).bag()
+        return _json(await self._drawings.of(number, _number(request, "width", 1000)))
+
+    async def _tasks(self, request: web.Request) -> web.Response:
+        query = request.query
+        body = {
+            "bag": _bag(request),
+            "filter": query.get("filter", "")[:200],
+            "outcomes": [one for one in query.get("outcomes", "").split(",") if one],
+            "sort": query.get("sort", "task"),
+            "descending": query.get("descending") == "true",
+            "offset": _number(request, "offset", 0),
+            "limit": min(_number(request, "limit", 25), 200),
+        }
+        return _json(await self._ask("tasks", body))
+
+    async def _task(self, request: web.Request) -> web.Response:
+        return _json(await self._ask("task", {"bag": _bag(request), "task": _task(request)}))
+
+    async def _log(self, request: web.Request) -> web.Response:
+        body = {
+            "bag": _bag(request),
+            "task": _task(request),
+            "stream": request.query.get("stream", "out"),
+            "attempt": _number(request, "attempt", 0),
+            "offset": _number(request, "offset", 0),
+        }
+        answer = await self._ask("log", body)
+        answer["size"] = len(answer["data"])
+        answer["data"] = answer["data"].decode(errors="replace")
+        return _json(answer)
+
+    async def _change(self, request: web.Request) -> web.Response:
+        try:
+            body = await request.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise UsageError("The body should be a table in JSON.")
+        verb = request.match_info["verb"]
+        log.info("asked by the web page", verb=verb, bag=_bag(request))
+        return _json(await self._ask(verb, {**body, "bag": _bag(request)}))
+
+    async def _ask(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return await VERBS[verb](Asked(self._master, body, _nothing))
+
+
+async def _nothing(_: dict[str, Any]) -> None:
+    """Whole answers only: verbs that answer in parts are not asked for here."""
+
+
+def _bag(request: web.Request) -> int | str:
+    name = request.match_info["bag"]
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _task(request: web.Request) -> int:
+    return _whole("task", request.match_info["task"])
+
+
+def _number(request: web.Request, key: str, otherwise: int) -> int:
+    given = request.query.get(key)
+    return otherwise if given is None else _whole(key, given)
+
+
+def _whole(key: str, given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) <= 15):
+        raise UsageError(f"`{key}` should be a whole number, not {given[:40]!r}.")
+    return int(given)
+
+
+def _json(body: dict[str, Any], status: int = 200) -> web.Response:
+    text = json.dumps(_tame(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    response = web.json_response(text=text, status=status)
+    if len(text) > _COMPRESSED:
+        response.enable_compression()
+    return response
+
+
+def _tame(value: Any) -> Any:
+    """JSON has no infinity, and JavaScript no large integers."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _tame(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_tame(part) for part in value]
+    if isinstance(value, int) and abs(value) > _HIGHEST_INTEGER:
+        return float(value)
+    return value

@@ -1,0 +1,224 @@
+// The page: asks the master every second what is new, and shows it.
+
+import { ask, byId, cell, clock, count, draw, duration, element, money, sure, table } from "./parts.js";
+import * as tasks from "./tasks.js";
+
+const EVERY_MS = 1000;
+const ENDED_MS = 5000; // a bag that has ended may be retried, or another begin
+const DRAWINGS_MS = 3000;
+const MOST_DECISIONS = 500;
+
+const state = { bag: null, decisions: 0, drawn: 0, drawing: false, seen: "", results: -1, bags: "" };
+
+history.replaceState(null, "", location.pathname + location.hash); // the token has done its work
+
+function told(error) {
+  const words = error.told ? error.message : "The master does not answer; trying again.";
+  byId("trouble").textContent = words;
+  byId("trouble").hidden = false;
+}
+
+async function look() {
+  const { bags } = await ask("/api/bags");
+  showBags(bags);
+  byId("trouble").hidden = true;
+  if (state.bag === null) return EVERY_MS;
+  const bag = state.bag;
+  const live = await ask(`/api/bags/${bag}/live?decisions=${state.decisions}`);
+  if (bag !== state.bag) return 0;
+  show(live);
+  return live.over ? ENDED_MS : EVERY_MS;
+}
+
+async function loop() {
+  let pause = EVERY_MS;
+  try {
+    if (document.visibilityState === "visible") pause = await look();
+  } catch (error) {
+    told(error);
+  }
+  setTimeout(loop, pause);
+}
+
+function showBags(bags) {
+  byId("empty").hidden = bags.length > 0;
+  const listed = JSON.stringify(bags.map((bag) => [bag.bag, bag.state]));
+  if (listed !== state.bags) {
+    state.bags = listed;
+    byId("bag").replaceChildren(...bags.toReversed().map((bag) =>
+      element("option", { value: bag.bag }, `${bag.bag} ${bag.name} (${bag.state})`)));
+    if (state.bag !== null) byId("bag").value = state.bag;
+  }
+  if (state.bag === null && bags.length) {
+    const wanted = Number(location.hash.slice(1));
+    const running = bags.find((bag) => bag.state === "running");
+    select((bags.find((bag) => bag.bag === wanted) ?? running ?? bags.at(-1)).bag);
+  }
+}
+
+function select(bag) {
+  Object.assign(state, { bag, decisions: 0, drawn: 0, seen: "", results: -1 });
+  byId("bag").value = bag;
+  byId("decisions").replaceChildren();
+  for (const id of ["timeline", "progress", "money", "histograms", "scatter"]) byId(id).replaceChildren();
+  history.replaceState(null, "", `#${bag}`);
+  tasks.showBag(bag).catch(told);
+}
+
+function show(live) {
+  byId("bag-view").hidden = false;
+  document.title = `${live.name}: ${percent(live)} % – BaTS`;
+  const badge = byId("state");
+  badge.textContent = live.over || live.state !== "running" ? live.state : live.phase;
+  badge.className = `badge ${live.state === "complete" ? "good" : live.over ? "bad" : ""}`;
+  byId("cancel").hidden = live.over;
+  byId("retry").hidden = !(live.over && (live.failed || live.dropped));
+  headline(live);
+  schedules(live);
+  clusters(live);
+  decisions(live);
+  const results = (live.done ?? 0) + (live.failed ?? 0);
+  if (results !== state.results) {
+    state.results = results;
+    tasks.refresh(live.began ?? 0).catch(told);
+  }
+  const news = JSON.stringify([results, live.phase, live.now, live.schedules]);
+  const due = Date.now() - state.drawn > DRAWINGS_MS;
+  if (news !== state.seen && (due || live.over) && live.began !== null) {
+    state.seen = news;
+    drawings().catch(told);
+  }
+}
+
+const settled = (live) => (live.done ?? 0) + (live.failed ?? 0) + (live.dropped ?? 0);
+const percent = (live) => Math.floor((100 * settled(live)) / Math.max(1, live.total));
+
+function headline(live) {
+  const share = (part) => `${(100 * (part ?? 0)) / Math.max(1, live.total)}%`;
+  const bar = byId("bar");
+  bar.setAttribute("aria-valuenow", percent(live));
+  for (const part of ["done", "failed", "running"]) bar.querySelector(`.${part}`).style.width = share(live[part]);
+  const words = [`${count(live.done)} of ${count(live.total)} tasks done`];
+  if (live.running) words.push(`${count(live.running)} running`);
+  if (live.failed) words.push(`${count(live.failed)} failed`);
+  if (live.eta_seconds && live.phase === "executing") {
+    words.push(`about ${duration(live.eta_seconds)} to go, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
+  }
+  if (live.words) words.push(live.words);
+  byId("headline").textContent = words.join(" · ");
+  const currency = live.currency;
+  const limit = live.limit ?? live.budget;
+  const tiles = [
+    ["Spent", money(live.spent ?? 0, currency)],
+    ["Reserved", money(live.reserved ?? 0, currency)],
+    [live.chosen ? "Limit" : "Budget", limit === null || limit === undefined ? "none" : money(limit, currency)],
+    ["Machines", count(live.machines_alive)],
+    ["Tasks a minute", live.speed ? count(60 * live.speed) : "–"],
+    ["Schedule", live.chosen || "not chosen"],
+    ["Elapsed", live.now === undefined ? "–" : duration((live.ended_at ?? live.now) - live.began_at)],
+  ];
+  byId("tiles").replaceChildren(...tiles.map(([name, value]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+function schedules(live) {
+  const offers = live.schedules ?? [];
+  byId("schedules").hidden = offers.length === 0;
+  const key = JSON.stringify([offers, live.phase, live.chosen]);
+  if (state.offers === key) return; // so that a button is not replaced while it is pressed
+  state.offers = key;
+  const mayChoose = live.phase === "choosing" || live.phase === "executing";
+  byId("schedules-words").textContent = live.phase === "choosing"
+    ? "The sample is done. Choose what to pay and how long to wait; nothing more is bought until you do."
+    : `Chosen: ${live.chosen || "nothing yet"}.`;
+  const row = (offer) => {
+    const mix = live.clusters.map((cluster, k) => [offer.mix[k], cluster.name]).filter(([n]) => n)
+      .map(([n, name]) => `${n} ${name}`).join(" + ") || "none";
+    const isChosen = offer.name === live.chosen;
+    const button = element("button", {
+      type: "button", className: live.phase === "choosing" ? "primary" : "", disabled: isChosen || !mayChoose,
+      onclick: () => choose(offer, live),
+    }, isChosen ? "Chosen" : "Choose");
+    button.setAttribute("aria-label", `Choose ${offer.name}`);
+    const bounds = offer.bounds;
+    return element("tr", { className: isChosen ? "chosen-row" : "" },
+      cell(button), cell(offer.name), cell(money(offer.cost, live.currency), "number"),
+      cell(duration(offer.makespan_seconds), "number"), cell(mix),
+      cell(bounds ? `≤ ${money(bounds.cost, live.currency)}, ≤ ${duration(bounds.makespan_seconds)}` : "–"),
+      cell(offer.delta_n > 0 ? `${offer.delta_n} tasks may need ${money(offer.cushion, live.currency)} more` : "–"));
+  };
+  byId("offers").replaceChildren(...offers.map(row));
+}
+
+async function choose(offer, live) {
+  if (live.phase !== "choosing" && !await sure("Change the schedule?",
+    `${offer.name}: ${money(offer.cost, live.currency)} in ${duration(offer.makespan_seconds)}.`, "Change it")) return;
+  await change("choose", { rule: offer.name });
+}
+
+async function change(verb, body) {
+  try {
+    await ask(`/api/bags/${state.bag}/${verb}`, body);
+    state.drawn = 0;
+    await look();
+  } catch (error) {
+    told(error);
+  }
+}
+
+function clusters(live) {
+  byId("clusters").replaceChildren(...(live.clusters ?? []).map((cluster) => element("tr", {},
+    cell(cluster.name),
+    cell(`${money(cluster.price, live.currency)} / ${duration(cluster.atu_seconds)}`, "number"),
+    cell(`${cluster.machines} of ${cluster.limit}`, "number"),
+    cell(cluster.planned, "number"),
+    cell(cluster.known ? duration(cluster.mean_seconds) : "–", "number"),
+    cell(cluster.known, "number"),
+    cell(cluster.set_aside || cluster.doubt || (cluster.leaving ? `${cluster.leaving} leave at their hour's end` : "")))));
+}
+
+function decisions(live) {
+  for (const one of live.decisions) {
+    byId("decisions").prepend(element("li", {}, element("time", {}, clock(live.began + one.time)), one.words));
+    state.decisions = one.number + 1;
+  }
+  while (byId("decisions").childElementCount > MOST_DECISIONS) byId("decisions").lastChild.remove();
+}
+
+async function drawings() {
+  if (state.drawing) return;
+  state.drawing = true;
+  state.drawn = Date.now();
+  try {
+    const bag = state.bag;
+    const width = byId("timeline").clientWidth || 900;
+    const made = await ask(`/api/bags/${bag}/drawings?width=${Math.round(width)}`);
+    if (bag !== state.bag) return;
+    for (const id of ["timeline", "progress", "money", "scatter"]) draw(byId(id), made[id]);
+    byId("histograms").replaceChildren(...made.histograms.map(({ cluster, svg }) => {
+      const figure = element("figure", {}, element("figcaption", {}, cluster));
+      const holder = element("div");
+      draw(holder, svg);
+      figure.append(holder);
+      return figure;
+    }));
+  } finally {
+    state.drawing = false;
+  }
+}
+
+table(byId("offers"), [[""], ["Schedule"], ["Price", "number"], ["Time", "number"], ["Machines"],
+  ["With confidence"], ["Risk"]]);
+table(byId("clusters"), [["Cluster"], ["Price", "number"], ["Machines", "number"], ["Planned", "number"],
+  ["Mean runtime", "number"], ["Known", "number"], ["Remarks"]]);
+tasks.setUp(told);
+byId("bag").onchange = () => { select(Number(byId("bag").value)); look().catch(told); };
+byId("retry").onclick = () => change("retry", {});
+byId("cancel").onclick = async () => {
+  if (await sure("Cancel this bag?", "Running tasks are stopped and machines released. Results so far are kept.",
+    "Cancel the bag")) await change("cancel", { reason: "cancelled on the web page" });
+};
+let resized;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => drawings().catch(told), 300); });
+document.addEventListener("visibilitychange", () => { state.drawn = 0; });
+loop();

@@ -1,0 +1,97 @@
+// The table of results, one page at a time, and what is known of one task.
+
+import { ask, byId, cell, clock, count, duration, element, facts, memory, table } from "./parts.js";
+
+const PAGE = 25;
+const state = { bag: null, offset: 0, began: 0, total: -1, asked: 0 };
+
+export function showBag(bag) {
+  Object.assign(state, { bag, offset: 0, total: -1 });
+  byId("task").close();
+  return refresh();
+}
+
+export async function refresh(began = state.began) {
+  if (state.bag === null) return;
+  state.began = began;
+  const asked = ++state.asked;
+  const query = new URLSearchParams({
+    filter: byId("text").value, outcomes: byId("outcomes").value, sort: byId("sort").value,
+    descending: byId("descending").checked, offset: state.offset, limit: PAGE,
+  });
+  const page = await ask(`/api/bags/${state.bag}/tasks?${query}`);
+  if (asked !== state.asked) return; // a later question is on its way
+  state.total = page.total;
+  byId("tasks").replaceChildren(...(page.tasks.length ? page.tasks.map(row) : [nothing()]));
+  const last = state.offset + page.tasks.length;
+  byId("page").textContent = page.total ? `${count(state.offset + 1)} to ${count(last)} of ${count(page.total)}` : "none";
+  byId("previous").disabled = state.offset === 0;
+  byId("next").disabled = last >= page.total;
+}
+
+function nothing() {
+  const text = byId("text").value.trim();
+  const told = cell("No result yet that is like this. ");
+  told.colSpan = 8;
+  if (/^\d+$/.test(text)) {
+    told.append(opener(Number(text), `What is known of task ${text}?`));
+  }
+  return element("tr", {}, told);
+}
+
+function opener(task, words) {
+  return element("button", { type: "button", className: "link", onclick: () => open(task) }, words);
+}
+
+function row(task) {
+  const parameters = Object.entries(task.parameters).map(([name, value]) => `${name}=${value}`).join(" ");
+  return element("tr", {},
+    cell(opener(task.task, String(task.task)), "number"),
+    cell(task.outcome.replace("_", " "), `outcome-${task.outcome}`),
+    cell(task.exit_code, "number"),
+    cell(duration(task.wall_seconds), "number"),
+    cell(memory(task.peak_kib), "number"),
+    cell(`${task.cluster} ${task.machine}`),
+    cell(parameters, "excerpt"),
+    cell(task.excerpt.trim().split("\n").at(-1), "excerpt"));
+}
+
+async function open(task) {
+  const story = await ask(`/api/bags/${state.bag}/tasks/${task}`);
+  byId("task-title").textContent = `Task ${task}: ${story.state}`;
+  facts(byId("task-facts"), [
+    ["command", element("code", {}, story.command)],
+    ...Object.entries(story.parameters),
+    ...story.running.map((one) => ["now", `attempt ${one.attempt} is ${one.state} on ${one.cluster} ${one.machine}`
+      + (one.seconds === null ? "" : ` for ${duration(one.seconds)}`)]),
+    ...story.attempts.map((one) => [`attempt ${one.attempt}`,
+      `${one.outcome.replace("_", " ")}, exit code ${one.exit_code}, ${duration(one.wall_seconds)} on `
+      + `${one.cluster} ${one.machine}, began ${clock(state.began + one.started)}, `
+      + `CPU ${duration(one.user_seconds + one.system_seconds)}, memory ${memory(one.peak_kib)}`]),
+  ]);
+  byId("task").showModal();
+  for (const stream of ["out", "err"]) {
+    const into = byId(`task-${stream}`);
+    into.textContent = "…";
+    try {
+      const log = await ask(`/api/bags/${state.bag}/tasks/${task}/log?stream=${stream}`);
+      const rest = log.total - log.size;
+      into.textContent = (log.data || "(nothing)") + (rest > 0 ? `\n… ${count(rest)} more bytes in ${log.path}` : "");
+    } catch (error) {
+      into.textContent = error.message;
+    }
+  }
+}
+
+export function setUp(told) {
+  table(byId("tasks"), [["Task", "number"], ["Outcome"], ["Exit", "number"], ["Runtime", "number"],
+    ["Memory", "number"], ["Machine"], ["Parameters"], ["Last words"]]);
+  const again = (offset) => { state.offset = Math.max(0, offset); refresh().catch(told); };
+  let waiting;
+  byId("text").oninput = () => { clearTimeout(waiting); waiting = setTimeout(again, 250, 0); };
+  for (const id of ["outcomes", "sort", "descending"]) byId(id).onchange = () => again(0);
+  byId("filter").onsubmit = (event) => { event.preventDefault(); again(0); };
+  byId("previous").onclick = () => again(state.offset - PAGE);
+  byId("next").onclick = () => again(state.offset + PAGE);
+  byId("close-task").onclick = () => byId("task").close();
+}
