@@ -9,10 +9,11 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+_ARRIVING: Final = "arriving-"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -20,6 +21,8 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for partly in folder.glob(f"{_ARRIVING}*"):  # of a daemon that was killed
+            partly.unlink()
         self._known: dict[Path, tuple[int, int]] = {}  # verified: size and time of change
 
     def path(self, sha256: str, *, executable: bool = False) -> Path:
@@ -68,21 +71,21 @@ class Library:
 
     def put(self, pieces: Iterable[bytes]) -> tuple[str, int]:
         """Keep what is in memory or in an open file; its hash and size."""
-        arriving = self._folder / f"arriving-{os.getpid()}-{os.urandom(8).hex()}"
         checksum, size = hashlib.sha256(), 0
-        with arriving.open("wb") as file:
-            for piece in pieces:
-                checksum.update(piece)
-                size += file.write(piece)
-        arriving.replace(self.path(checksum.hexdigest()))
+        with self._arriving() as arriving:
+            with arriving.open("wb") as file:
+                for piece in pieces:
+                    checksum.update(piece)
+                    size += file.write(piece)
+            arriving.replace(self.path(checksum.hexdigest()))
         return checksum.hexdigest(), size
 
     def take(self, source: Path, *, move: bool) -> tuple[str, int]:
         """Keep a file, by moving it here if it is nobody's any more; its hash and size."""
-        arriving = self._folder / f"arriving-{os.getpid()}-{os.urandom(8).hex()}"
-        (shutil.move if move else shutil.copyfile)(source, arriving)
-        sha256, size = digest(arriving), arriving.stat().st_size
-        arriving.replace(self.path(sha256))
+        with self._arriving() as arriving:
+            (shutil.move if move else shutil.copyfile)(source, arriving)
+            sha256, size = digest(arriving), arriving.stat().st_size
+            arriving.replace(self.path(sha256))
         return sha256, size
 
     def read(self, sha256: str, offset: int, size: int) -> tuple[bytes, int] | None:
@@ -117,6 +120,16 @@ class Library:
         for path in (self.path(sha256), self.path(sha256, executable=True), self._part(sha256)):
             self._known.pop(path, None)
             path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _arriving(self) -> Iterator[Path]:
+        """A name for what is not whole yet; it takes no space on a full disk afterwards."""
+        path = self._folder / f"{_ARRIVING}{os.urandom(8).hex()}"
+        try:
+            yield path
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     def _part(self, sha256: str) -> Path:
         return self.path(sha256).with_suffix(".part")

@@ -49,7 +49,8 @@ class Runner:
         self._speed = speed
         self._home = str(Path.cwd())
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # of an earlier daemon
+        folder.mkdir(parents=True)
         self._slots = [Slot(folder, number, self._null) for number in range(slots)]
         self._pids: dict[int, int] = {}  # slot: process id
         self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"

@@ -162,7 +162,7 @@ class Session:
         self._introduce()
 
     def on_down(self) -> None:
-        if self._welcome:
+        if self._welcome and not self._ended.done():
             log.warning("connection to the master lost; tasks run on")
         self._welcome = False
 

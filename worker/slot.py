@@ -24,7 +24,6 @@ class Slot:
         self._trash = 0
         self.scratch = f"{self._base}.scratch"
         self.scratch_bytes = os.fsencode(self.scratch)
-        shutil.rmtree(self.scratch, ignore_errors=True)  # of an earlier daemon
         Path(self.scratch).mkdir(mode=0o700)
         self.stdin = -1
         self._open()
