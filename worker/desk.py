@@ -34,6 +34,7 @@ class Running:
     ending: Outcome | None = None  # why we stop it, once we do
     signals_sent: int = 0
     next_signal_at: float = math.inf
+    strangers: set[int] = field(default_factory=set)  # processes of it outside its group
 
     def end(self, outcome: Outcome, now: float) -> None:
         """Stop it, for this reason unless it is being stopped already."""
@@ -120,8 +121,9 @@ class Desk:
         """Those that have waited too long; never while a slot is free for them."""
         if self.free and not self.closed:
             return []
-        limit = now - MOST_WAIT_SECONDS
-        return self._take_back(one.attempt for one in self.waiting if one.since <= limit)
+        return self._take_back(
+            one.attempt for one in self.waiting if one.since + MOST_WAIT_SECONDS <= now
+        )
 
     def due(self, now: float) -> list[Signal]:
         """The signals to send now: INT, then TERM, then KILL, a grace apart."""

@@ -8,20 +8,18 @@ it tells over a pipe. The daemon, in turn, ends everything at the other end of t
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Container, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
 from bats.common.ticket import LEASE_ENDED
+from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants, send
 
-_PR_SET_CHILD_SUBREAPER: Final = 36
 _LEASE: Final = struct.Struct("d")
 _LOOK_SECONDS: Final = 1.0  # adopted orphans that ended are buried that often
 _LATE_SECONDS: Final = 1.0  # what a daemon gets to end itself after its lease
@@ -57,56 +55,12 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     os.close(lives_read)
     os.close(lease_write)
     for number in _FORWARDED:
-        signal.signal(number, lambda received, _: _send(child, received))
+        signal.signal(number, lambda received, _: send(child, received))
     code = _watch(child, lease_read)
     end_descendants()
     if power_off:
         _power_off(power_off)
     return code
-
-
-def adopt_orphans() -> None:
-    """From now on, descendants whose parents end become children of this process."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def descendants(of: int) -> list[int]:
-    """Everything that the process started and what that started; zombies left out."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                line = (entry / "stat").read_bytes()
-                state, parent = line.rpartition(b")")[2].split()[:2]
-                if state not in {b"Z", b"X"}:
-                    parents.setdefault(int(parent), []).append(int(entry.name))
-    found: list[int] = []
-    wanted = [of]
-    while wanted:
-        found += (children := parents.get(wanted.pop(), []))
-        wanted += children
-    return found
-
-
-def end_descendants() -> None:
-    """Kill until none is left: a dying parent hands its children to us."""
-    while living := descendants(os.getpid()):
-        _kill(living)
-        bury_orphans()
-        time.sleep(0.002)
-    bury_orphans()
-
-
-def bury_orphans(others: Container[int] = ()) -> None:
-    """Wait for adopted orphans that have ended; stops at the first of `others` that has."""
-    while True:
-        try:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return
-        if ended is None or ended.si_pid in others:
-            return
-        os.waitpid(ended.si_pid, 0)
 
 
 def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
@@ -146,7 +100,7 @@ def _watch(child: int, lease: int) -> int:
                 poll.unregister(lease)
         if time.clock_gettime(time.CLOCK_BOOTTIME) > ends + _LATE_SECONDS:
             print("bats worker: the daemon outlived its lease; killed", file=sys.stderr, flush=True)
-            _kill([child])
+            send(child, signal.SIGKILL)
             ends, late = float("inf"), True
         bury_orphans({child})
 
@@ -154,16 +108,6 @@ def _watch(child: int, lease: int) -> int:
 def _exit_code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
-
-
-def _kill(pids: Iterable[int]) -> None:
-    for pid in pids:
-        _send(pid, signal.SIGKILL)
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 def _power_off(command: str) -> None:

@@ -83,7 +83,7 @@ class Library:
     def take(self, source: Path, *, move: bool) -> tuple[str, int]:
         """Keep a file, by moving it here if it is nobody's any more; its hash and size."""
         with self._arriving() as arriving:
-            (shutil.move if move else shutil.copyfile)(source, arriving)
+            (shutil.move if move and not source.is_symlink() else shutil.copyfile)(source, arriving)
             sha256, size = digest(arriving), arriving.stat().st_size
             arriving.replace(self.path(sha256))
         return sha256, size

@@ -17,6 +17,7 @@ from bats.worker.desk import Desk, Running
 from bats.worker.environment import own_environment
 from bats.worker.files import Files
 from bats.worker.outputs import NONE, Collected
+from bats.worker.processes import descendants, send, strangers
 from bats.worker.reaper import Reaper
 from bats.worker.shelf import Shelf
 from bats.worker.slot import Slot
@@ -151,6 +152,9 @@ class Runner:
         attempt, number = running.attempt, running.slot
         bag, slot = self._bags[attempt.bag], self._slots[number]
         del self._pids[number]
+        if running.strangers:
+            for stranger in running.strangers.intersection(descendants(os.getpid())):
+                send(stranger, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(status)
         outcome = running.ending
         if outcome is None:
@@ -236,13 +240,21 @@ class Runner:
     def _delete(self, folder: str) -> None:
         self._loop.run_in_executor(None, shutil.rmtree, folder, True)
 
+    def _press(self, running: Running, number: int) -> None:
+        """Signal the attempt's group, and what of it went off into groups of its own."""
+        pid = self._pids[running.slot]
+        running.strangers.update(found := strangers(pid))
+        _signal(pid, number)
+        for stranger in found:
+            send(stranger, number)
+
     # --- the clock --------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Do what is due: signals to those that must end, orders that waited too long."""
         now = self._loop.time()
         for running, wanted in self.desk.due(now):
-            _signal(self._pids[running.slot], wanted)
+            self._press(running, wanted)
         if back := self.desk.give_back(now):
             self._returned(back)
         for number in self._pids:

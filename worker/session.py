@@ -18,9 +18,9 @@ from bats.common.keys import KeyPair, keep_pair
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.worker.connection import Connection
 from bats.worker.files import Files
-from bats.worker.guardian import adopt_orphans, bury_orphans, end_descendants
 from bats.worker.lease import Lease, boot_clock
 from bats.worker.outbox import Outbox
+from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants
 from bats.worker.runner import Runner
 
 _BATCH: Final = 64  # results per message at most
@@ -149,7 +149,7 @@ class Session:
                 said = now
                 self._introduce()
             bury_orphans(self._runner.pids)
-            await asyncio.sleep(min(max(left, 0.01), self._heartbeat_seconds, 0.5))
+            await asyncio.sleep(min(max(left, 0.01), self._heartbeat_seconds, 1.0))
 
     def _say_heartbeat(self) -> None:
         running = self._runner.running()

@@ -158,6 +158,17 @@ def test_kill_escalates_from_interrupt_to_kill(master: Any, worker: Any, tmp_pat
     assert noted.read_text().split() == ["up", "INT", "TERM"]
 
 
+def test_a_killed_task_takes_along_what_left_its_group(
+    master: Any, worker: Any, pids: Any, tmp_path: Path
+) -> None:
+    _order(master, tmp_path, grace_seconds=0.2)
+    children = pids(4)
+    master.say(m.Kill(tuple(m.AttemptId(m.BagId(1), m.TaskId(n), 1) for n in range(2))))
+    master.results(2)
+    _all_end(children, 1.0)
+    assert master.run("true")[0].outcome == m.Outcome.DONE
+
+
 def test_a_task_over_its_time_is_timed_out(master: Any, worker: Any) -> None:
     (result,) = master.run("sleep 60", timeout_seconds=0.2, grace_seconds=0.1)
     assert result.outcome == m.Outcome.TIMED_OUT
