@@ -139,7 +139,46 @@ def replan(run: Run, cause: str) -> None:
 
 
 def _solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
-    problem = Problem(clusters, view.N_e, money_left(run))
+    """With room for error if the money allows, with less room if it does not."""
+    for share in (1.0, 0.5, 0.0) if run.settings.prudence else (0.0,):
+        solution = _solve_with_room(run, clusters, view, share)
+        if solution is not None:
+            return solution
+    return None
+
+
+def _solve_with_room(
+    run: Run, clusters: tuple[Cluster, ...], view: Outlook, share: float
+) -> Solution | None:
+    """Room for three things that the formulas of the paper leave out.
+
+    The mean runtime is known with an error of spread/√n. A slot wastes, when its paid time ends,
+    what it has spent on a task that did not fit: half a task and more, (1 + spread²)/2. And an
+    outlier at the very end may need one more ATU of its machine.
+    """
+    known = run.canonical
+    if not share or known.count < 2:
+        return _solve_exactly(run, Problem(clusters, view.N_e, money_left(run)))
+    reserve = share * max(c.offering.price for c in clusters if c.limit)
+    money = Money(max(0, money_left(run) - int(reserve)))
+    error = share * run.settings.prudence * known.spread / math.sqrt(known.count)
+    waste = share * (1 + known.spread**2) / 2
+    tasks = view.N_e * (1 + error)
+    solution: Solution | None = None
+    for _ in range(3):  # the waste depends on the mix, the mix on the waste
+        mix = solution.mix if solution else (0,) * len(clusters)
+        slots = sum(
+            count * c.offering.slots
+            for count, c in zip(mix, clusters, strict=True)
+            if not c.offering.free
+        )
+        solution = _solve_exactly(run, Problem(clusters, math.ceil(tasks + waste * slots), money))
+        if solution is None:
+            return None
+    return solution
+
+
+def _solve_exactly(run: Run, problem: Problem) -> Solution | None:
     planner = PLANNERS[run.settings.planner]
     if run.deadline_at is not None:
         left = max(1e-3, run.deadline_at - run.now)

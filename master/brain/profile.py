@@ -26,12 +26,23 @@ BINS: Final = 1500  # the last one ends beyond 10^8 s: three years
 class RuntimeProfile:
     """Runtimes of one cluster, or of all tasks converted to one canonical cluster (T §5.1)."""
 
-    __slots__ = ("_binned", "_counts", "_exact", "_sum", "_sums", "_tails", "count", "longest")
+    __slots__ = (
+        "_binned",
+        "_counts",
+        "_exact",
+        "_squares",
+        "_sum",
+        "_sums",
+        "_tails",
+        "count",
+        "longest",
+    )
 
     def __init__(self, runtimes: Iterable[float] = ()) -> None:
         self.count = 0
         self.longest = 0.0
         self._sum = 0.0
+        self._squares = 0.0
         self._exact: list[float] = []  # sorted
         self._binned = False
         self._counts: list[int] = []
@@ -44,6 +55,7 @@ class RuntimeProfile:
         """Take in the runtime of a task that finished."""
         self.count += 1
         self._sum += runtime_seconds
+        self._squares += runtime_seconds * runtime_seconds
         self._tails = None
         self.longest = max(self.longest, runtime_seconds)
         if self._binned:
@@ -59,6 +71,13 @@ class RuntimeProfile:
     def mean_done(self) -> float:
         """Mean runtime of the finished tasks; there must be one."""
         return self._sum / self.count
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation as a share of the mean."""
+        mean = self.mean_done
+        variance = max(0.0, self._squares / self.count - mean * mean)
+        return math.sqrt(variance) / mean if mean > 0 else 0.0
 
     def tail_mean(self, tau: float) -> float:
         """τe: what a task that has run for τ is expected to take in all."""

@@ -11,8 +11,9 @@ from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.profile import RuntimeProfile
 from bats.master.brain.regression import SAME, Line, fit
 from bats.master.brain.sample_size import caveat, sample_size
-from bats.master.brain.settings import Sampling
+from bats.master.brain.settings import ASK, Sampling
 from bats.master.brain.state import ClusterState, Phase, Run, Sample
+from bats.master.brain.taskbook import TaskState
 
 SHARE_OF_BUDGET = 5  # a sample takes at most one fifth of a budget that is known beforehand
 UNASKED_ATUS = 3  # ATUs per machine that a sample may take while no budget is known
@@ -69,6 +70,10 @@ def complete(run: Run) -> bool:
         return True
     if run.settings.sampling is Sampling.IMPLICIT:
         return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
+    if run.settings.prudence and run.settings.rule != ASK and sample.replicated:
+        # Nobody waits for offers: plan as soon as it can be done with room for error, learn on.
+        enough = (len(sample.replicated) + 1) // 2
+        return all(len(sample.observed[c.index]) >= enough for c in part)
     if any(sample.open[c.index] for c in part):
         return False
     return run.tasks.done + run.tasks.counts[3] >= sample.size
@@ -121,6 +126,9 @@ def finish(run: Run) -> None:
             run.tasks.undraw(task)
         sample.left[c.index].clear()
         sample.open[c.index].clear()
+    for task in sample.replicated:
+        if run.tasks.states[task] == TaskState.DONE:
+            run.cancel_copies(task)  # its runtime elsewhere is not waited for any more
 
 
 def restart(run: Run) -> int:

@@ -37,7 +37,9 @@ class Settings:
     tail: str = "stochastic+random"
     planner: str = "knapsack"
     upgrade: bool = True  # take a meaningfully faster mix for the same money
+    prudence: float = 1.0  # room for what is not known yet, in standard errors; 0: as in the paper
     monitor_seconds: float = 0.0  # 0: a twelfth of the shortest ATU, at least 5 s
+    term_seconds: float = 60.0  # shorter ATUs are reserved several at a time, for about so long
     retries: int = 1  # how often a task may fail before it is given up
     losses: int = 5  # how many machines a task may lose before it is held to be the cause
     cushion: Money = NOTHING

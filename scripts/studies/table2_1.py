@@ -74,6 +74,7 @@ def settings(scenario: str, budget: int | None, seed: int) -> Settings:
         sampling=Sampling.NONE if blind else Sampling.IMPLICIT,
         tail="none",
         upgrade=False,
+        prudence=0.0,
         monitor_seconds=MONITOR_SECONDS,
         seed=seed,
     )

@@ -132,6 +132,7 @@ def run(job: tuple[str, int, int, int]) -> Outcome:
         known=known,
         tail="none",
         upgrade=False,
+        prudence=0.0,
         cushion=money(cushion),
         monitor_seconds=MONITOR_SECONDS,
         seed=seed,
