@@ -83,6 +83,19 @@ def most_speed(
     return Purchase(tuple(counts), core.exact and coarse == 1)
 
 
+def speed_if_split(
+    speeds: Sequence[float], prices: Sequence[int], limits: Sequence[int], money: int
+) -> float:
+    """The relaxation: no mix of whole machines is faster than the best one of split machines."""
+    total, left = 0.0, money
+    for i in sorted(range(len(speeds)), key=lambda i: -speeds[i] / prices[i]):
+        if left <= limits[i] * prices[i]:
+            return total + left / prices[i] * speeds[i]
+        total += limits[i] * speeds[i]
+        left -= limits[i] * prices[i]
+    return total
+
+
 class _Core:
     def __init__(
         self,
@@ -92,7 +105,7 @@ class _Core:
         money: int,
         optimum: float,
     ) -> None:
-        relaxed = _relaxed(speeds, prices, limits, money)
+        relaxed = speed_if_split(speeds, prices, limits, money)
         machines = min(sum(limits), money // min(prices))
         # Each machine loses this much speed, so that of equal mixes the smaller is the faster.
         handicap = relaxed * TIE / 10 / max(1, machines)
@@ -262,13 +275,3 @@ def _trace(start: list[int], stages: list[_Stage], state: int) -> list[int]:
         counts[stage.cluster] += int(stage.counts[state])
         state = int(stage.parents[state])
     return counts
-
-
-def _relaxed(speeds: list[float], prices: list[int], limits: list[int], money: int) -> float:
-    """The most speed if machines could be split: no mix of whole ones is faster."""
-    total, left = 0.0, money
-    for i in sorted(range(len(speeds)), key=lambda i: -speeds[i] / prices[i]):
-        count = min(limits[i], left / prices[i])
-        total += count * speeds[i]
-        left -= min(left, limits[i] * prices[i])
-    return total

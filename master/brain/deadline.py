@@ -6,11 +6,12 @@ finds a plan within the deadline is found by halving, and that plan is the cheap
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
-from bats.common.money import NOTHING, Money
+from bats.common.money import Money
 from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster
-from bats.master.brain.problem import Plan, Problem, all_machines
+from bats.master.brain.problem import Plan, Problem, all_machines, least_cost, lowest_budget
 
 
 def cheapest_within(
@@ -25,15 +26,17 @@ def cheapest_within(
     problem = Problem(clusters, tasks, best.cost, deadline_seconds)
     if math.isinf(best.makespan_seconds) or not problem.in_time(best.makespan_seconds):
         return None
-    # Every cost is a multiple of this.
-    unit = math.gcd(*(cluster.offering.price for cluster in clusters)) or 1
-    too_little = -unit
-    budget = NOTHING
+    unit = math.gcd(*(cluster.offering.price for cluster in clusters)) or 1  # divides every cost
+    too_little = (least_cost(problem) // unit - 1) * unit
+    one_machine = min(lowest_budget(clusters, tasks), Money(best.cost - unit))
+    budget = max(one_machine, Money(too_little + unit))
     while too_little < best.cost - unit:
-        plan = fastest(Problem(clusters, tasks, budget, deadline_seconds))
+        # Whatever costs less than the best so far is slower.
+        plan = fastest(replace(problem, budget=budget, known_seconds=best.makespan_seconds))
         if plan is None:
-            too_little = budget
+            # Proving that there is none is the long part: perhaps it can be done once for all.
+            too_little, budget = budget, Money(best.cost - unit)
         else:
             best = plan
-        budget = Money((too_little + best.cost) // (2 * unit) * unit)
+            budget = Money((too_little + best.cost) // (2 * unit) * unit)
     return best

@@ -13,20 +13,31 @@ most speed). With several, or prices so fine that its table gets long, each is s
 """
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Final
 
 from bats.common import billing
 from bats.common.money import Money
-from bats.master.brain.bounded import most_speed
+from bats.master.brain.bounded import most_speed, speed_if_split
 from bats.master.brain.frontier import MOST_CELLS, Frontier, exact_cells, frontier
-from bats.master.brain.problem import TIE, Plan, Problem, all_machines, nothing_to_do, plan_of
+from bats.master.brain.problem import (
+    TIE,
+    Plan,
+    Problem,
+    all_machines,
+    least_cost,
+    nothing_to_do,
+    plan_of,
+)
 
 FEW_CELLS: Final = 1 << 16
 """A table up to this long is filled in a few milliseconds, less than several knapsacks take."""
 
 CELLS_PER_KNAPSACK: Final = 1 << 13
 """About how much of a longer table could be filled instead of solving one knapsack."""
+
+AHEAD: Final = 64  # steps with split machines before one with whole ones, which is dearer
 
 
 def knapsack(problem: Problem) -> Plan | None:
@@ -47,13 +58,16 @@ def knapsack(problem: Problem) -> Plan | None:
 def _affordable(problem: Problem, everything: Plan) -> Plan | None:
     if everything.cost <= problem.budget:
         return everything
+    if problem.budget < least_cost(problem):
+        return None
+    makespan = max(everything.makespan_seconds, problem.known_seconds)
     paid = [
         i
         for i, cluster in enumerate(problem.clusters)
         if everything.mix[i] > 0 and not cluster.offering.free
     ]
     offering = problem.clusters[paid[0]].offering
-    atus = billing.atus(offering, everything.makespan_seconds)
+    atus = billing.atus(offering, makespan)
     ceiling = Money(problem.budget // atus)
     cells = exact_cells(problem.clusters, everything.mix, ceiling)
     tabular = cells <= MOST_CELLS and all(
@@ -63,11 +77,11 @@ def _affordable(problem: Problem, everything: Plan) -> Plan | None:
     )
     if not tabular or cells > FEW_CELLS:
         most_steps = cells // CELLS_PER_KNAPSACK if tabular else None
-        plan, surely = _one_by_one(problem, paid, everything, most_steps)
+        plan, surely = _one_by_one(problem, paid, everything, makespan, most_steps)
         if surely or not tabular:
             return plan
     table = frontier(problem.clusters, everything.mix, ceiling)
-    return _by_frontier(problem, table, paid[0], everything.makespan_seconds)
+    return _by_frontier(problem, table, paid[0], makespan)
 
 
 def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: float) -> Plan | None:
@@ -88,14 +102,14 @@ def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: flo
 
 
 def _one_by_one(
-    problem: Problem, paid: list[int], everything: Plan, most_steps: int | None
+    problem: Problem, paid: list[int], everything: Plan, makespan: float, most_steps: int | None
 ) -> tuple[Plan | None, bool]:
     """The plan, and whether it is surely the optimum: not if `most_steps` did not lead to it."""
-    makespan = everything.makespan_seconds
     surely = True
     for _ in itertools.count() if most_steps is None else range(most_steps):
         if not problem.in_time(makespan):
             return None, surely
+        makespan = _not_faster_than(problem, paid, everything, makespan)
         bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
         plan = _fill(problem, paid, bills, everything, problem.budget)
         surely = surely and plan.exact
@@ -106,6 +120,26 @@ def _one_by_one(
             plan = _cheapest_alike(problem, paid, bills, everything, plan)
             return replace(plan, exact=surely), surely
     return None, False
+
+
+def _not_faster_than(problem: Problem, paid: list[int], everything: Plan, makespan: float) -> float:
+    """Go ahead to about where at least a mix of split machines can pay for its ATUs."""
+    speeds = [problem.clusters[i].speed for i in paid]
+    counts = [everything.mix[i] for i in paid]
+    free_speed = math.fsum(
+        a * cluster.speed
+        for a, cluster in zip(everything.mix, problem.clusters, strict=True)
+        if cluster.offering.free
+    )
+    bills: list[Money] = []
+    for _ in range(AHEAD):
+        before = bills
+        bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
+        speed = free_speed + speed_if_split(speeds, bills, counts, problem.budget)
+        if bills == before or speed <= 0:
+            break
+        makespan = max(makespan, problem.tasks / (speed * (1 + TIE)))
+    return makespan
 
 
 def _fill(

@@ -39,7 +39,7 @@ def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
     fastest = _fill(problem, most, (0,) * len(most), Money(0), side)
     if fastest.speed <= 0:
         return None
-    makespan = fastest.makespan_seconds
+    makespan = max(fastest.makespan_seconds, problem.known_seconds)
     while problem.in_time(makespan):
         bills = tuple(
             0 if cluster.offering.free else billing.charge(cluster.offering, makespan)

@@ -20,6 +20,7 @@ class Problem:
     tasks: float  # N
     budget: Money  # B
     deadline_seconds: float = math.inf
+    known_seconds: float = 0.0  # no affordable mix is faster than this, as is known already
 
     def in_time(self, makespan_seconds: float) -> bool:
         return makespan_seconds <= self.deadline_seconds * (1 + billing.ROUNDING)
@@ -63,6 +64,38 @@ def plan_of(clusters: tuple[Cluster, ...], tasks: float, mix: Mix, *, exact: boo
 def all_machines(clusters: tuple[Cluster, ...], tasks: float) -> Plan:
     """The fastest plan there is: everything that can be had."""
     return plan_of(clusters, tasks, limits(clusters, tasks))
+
+
+def least_cost(problem: Problem) -> int:
+    """No mix costs less, even one whose paid time is used to the last second."""
+    per_task = min(
+        (
+            cluster.offering.price / cluster.offering.atu_seconds / cluster.speed
+            for cluster in problem.clusters
+            if cluster.speed > 0 and cluster.limit > 0 and not cluster.offering.free
+        ),
+        default=0.0,
+    )
+    for_free = sum(
+        cluster.limit * cluster.speed for cluster in problem.clusters if cluster.offering.free
+    )
+    free_tasks = for_free * problem.deadline_seconds if for_free else 0.0
+    return math.floor(max(0.0, problem.tasks - free_tasks) * per_task * (1 - billing.ROUNDING))
+
+
+def lowest_budget(clusters: tuple[Cluster, ...], tasks: float) -> Money:
+    """Bmin: the rest of the bag on one machine of the type that does it for the least.
+
+    That is the most profitable type, unless the bag is so small that most of its ATU is wasted.
+    """
+    return min(
+        (
+            NOTHING if c.offering.free else billing.charge(c.offering, tasks / c.speed)
+            for c, limit in zip(clusters, limits(clusters, tasks), strict=True)
+            if limit > 0
+        ),
+        default=NOTHING,
+    )
 
 
 def nothing_to_do(clusters: tuple[Cluster, ...]) -> Plan:

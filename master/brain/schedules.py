@@ -12,14 +12,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bats.common import billing
 from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money
 from bats.master.brain import rounding
 from bats.master.brain.bounds import Bounds
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.planners import KNAPSACK, Planner
-from bats.master.brain.problem import Plan, Problem, all_machines, limits
+from bats.master.brain.problem import Plan, Problem, all_machines, limits, lowest_budget
 
 THRESHOLD_PERCENT: Final = 10
 """A risky schedule's budget is raised by at most so much of Bmin or Bmax."""
@@ -74,21 +73,6 @@ def offers(
             ("fastest-10%", highest, 90),
             ("fastest", highest, 100),
         )
-    )
-
-
-def lowest_budget(clusters: tuple[Cluster, ...], tasks: float) -> Money:
-    """Bmin: the rest of the bag on one machine of the type that does it for the least.
-
-    That is the most profitable type, unless the bag is so small that most of its ATU is wasted.
-    """
-    return min(
-        (
-            NOTHING if c.offering.free else billing.charge(c.offering, tasks / c.speed)
-            for c, limit in zip(clusters, limits(clusters, tasks), strict=True)
-            if limit > 0
-        ),
-        default=NOTHING,
     )
 
 

@@ -9,9 +9,9 @@ from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money, money
 from bats.master.brain import picks
 from bats.master.brain.mix import Cluster
-from bats.master.brain.problem import all_machines
+from bats.master.brain.problem import all_machines, lowest_budget
 from bats.master.brain.rounding import cushion, whole_tasks
-from bats.master.brain.schedules import Schedule, lowest_budget, offers, pick, schedule
+from bats.master.brain.schedules import Schedule, offers, pick, schedule
 
 S4_1 = hourly((15.15, 15.15), (3, 12), (32, 32))
 S3_4 = hourly((15.1, 3.8), (3, 9), (32, 32))
