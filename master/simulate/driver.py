@@ -110,6 +110,18 @@ class Simulation:
         self._wake: float | None = None
         self._keep = keep_events
         self._after_event = after_event
+        self._obey: Mapping[type, Callable[[Any, float], None]] = {
+            StartMachines: self._start_machines,
+            StopMachine: self._stop_machine,
+            RunTasks: self._run_tasks,
+            KillTask: self._kill_task,
+            WakeAt: self._wake_at,
+            Offer: self._offer,
+            Record: self._record,
+            Decided: self._decided,
+            EndBag: self._end_bag,
+            RenewLease: self._renew_lease,
+        }
 
     def run(self, until: float = NEVER) -> History:
         self._at(0.0, lambda _now: Begin())
@@ -129,7 +141,7 @@ class Simulation:
             self.history.commands.append(commands)
         self._after_event(self.engine)
         for command in commands:
-            OBEY[type(command)](self, command, now)
+            self._obey[type(command)](command, now)
 
     def _at(self, at: float, make: Callable[[float], Event | None]) -> None:
         heapq.heappush(self._heap, (at, next(self._order), make))
@@ -253,17 +265,3 @@ class Simulation:
 
     def _renew_lease(self, _command: RenewLease, _now: float) -> None:
         """Simulated machines never lose their master."""
-
-
-OBEY: Mapping[type, Callable[[Simulation, Any, float], None]] = {
-    StartMachines: Simulation._start_machines,
-    StopMachine: Simulation._stop_machine,
-    RunTasks: Simulation._run_tasks,
-    KillTask: Simulation._kill_task,
-    WakeAt: Simulation._wake_at,
-    Offer: Simulation._offer,
-    Record: Simulation._record,
-    Decided: Simulation._decided,
-    EndBag: Simulation._end_bag,
-    RenewLease: Simulation._renew_lease,
-}
