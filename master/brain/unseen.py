@@ -5,7 +5,7 @@ Both are drawn: each draw is one distribution that the bag may have. Its body is
 bootstrap of the sample (Rubin 1981: Dirichlet weights). Its tail, beyond the (k+1)-th longest
 runtime u, is a generalised Pareto distribution (Pickands 1975: the limit of any tail),
 P(X - u > y) = (1 + ξy/s)^(-1/ξ), with shape ξ and scale s drawn from their posterior given the k
-excesses over u.
+excesses over u. Where the tail begins is not known either: k goes over a range, in equal parts.
 """
 
 import math
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 SHAPES: Final = np.arange(-0.95, 0.5, 0.05)  # ξ: below 0 the tail ends, above 1/2 has no variance
 SHAPE_MEAN, SHAPE_SIGMA = 0.0, 0.3  # prior of ξ: exponential, give or take
+TAIL: Final = (0.7, 1.5)  # k, in √n: 4 to 9 of 30
 SCALES: Final = np.exp(np.linspace(math.log(0.1), math.log(10), 60))  # s, in mean excesses
 SURVIVAL: Final = np.exp(-np.linspace(0.0, 16.0, 65))  # edges of the tail's atoms
 """P(X > x | X > u); 16: one in nine millions."""
@@ -55,9 +56,9 @@ def possible(sample: Floats, draws: int, rng: Generator) -> Draws:
     middle = (SURVIVAL[1:] + SURVIVAL[:-1]) / 2
     tail_values = np.full((draws, share.size), known[-1])
     tail_weights = np.zeros((draws, share.size))
-    root = math.sqrt(n)
-    thresholds = range(min(n - 1, math.ceil(0.7 * root)), min(n - 1, math.ceil(1.5 * root)) + 1)
-    for rows, k in zip(np.array_split(np.arange(draws), len(thresholds)), thresholds, strict=True):
+    fewest, most = (min(n - 1, math.ceil(part * math.sqrt(n))) for part in TAIL)
+    parts = np.array_split(np.arange(draws), most - fewest + 1)
+    for k, rows in enumerate(parts, fewest):
         u = known[n - k - 1]
         excesses = known[n - k :] - u
         if rows.size == 0 or not np.any(excesses > 0):
