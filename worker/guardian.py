@@ -21,7 +21,7 @@ from bats.common.ticket import LEASE_ENDED
 from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants, send
 
 _LEASE: Final = struct.Struct("d")
-_LOOK_SECONDS: Final = 1.0  # adopted orphans that ended are buried that often
+_LOOK_SECONDS: Final = 1.0  # at the lease's end
 _LATE_SECONDS: Final = 1.0  # what a daemon gets to end itself after its lease
 _POWER_OFF_SECONDS: Final = 60.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -82,17 +82,21 @@ def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
 
 def _watch(child: int, lease: int) -> int:
     """Until the daemon has ended; it is killed when it lives on after its lease."""
-    watched = os.pidfd_open(child)
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     poll = select.poll()
-    poll.register(watched, select.POLLIN)
+    poll.register(wake, select.POLLIN)
     poll.register(lease, select.POLLIN)
     ends, late = float("inf"), False
     while True:
         ready = [file for file, _ in poll.poll(_LOOK_SECONDS * 1000)]
-        if watched in ready:
-            os.close(watched)
-            code = _exit_code(os.waitpid(child, 0)[1])
-            return LEASE_ENDED if late else code
+        if wake in ready:
+            os.read(wake, 1 << 12)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return LEASE_ENDED if late else _exit_code(status)
         if lease in ready:
             if told := os.read(lease, 1 << 16):
                 (ends,) = _LEASE.unpack(told[-_LEASE.size :])

@@ -1,19 +1,38 @@
-"""Tells when processes end: one epoll of their pidfds, itself watched by the event loop.
-
-Adding each pidfd to the loop would cost more than all else that is done per task.
-"""
+"""Tells when processes end, each just before it is waited for."""
 
 import asyncio
+import contextlib
 import os
 import select
+import signal
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 Ended = Callable[[Any, int], None]
-"""Called with what was given to `watch` and the process id, before the process is waited for."""
+"""Called with what was given to `watch` and the process id, which is still that of the zombie."""
 
 
-class Reaper:
+class Reaper(Protocol):
+    def watch(self, pid: int, what: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def reaper(loop: asyncio.AbstractEventLoop, ended: Ended) -> Reaper:
+    """The best that this kernel has."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:  # before Linux 5.3, as on clusters with Enterprise Linux 8
+        return SignalReaper(loop, ended)
+    return PidfdReaper(loop, ended)
+
+
+class PidfdReaper:
+    """One epoll of pidfds, itself watched by the event loop.
+
+    Adding each pidfd to the loop would cost more than all else that is done per task.
+    """
+
     def __init__(self, loop: asyncio.AbstractEventLoop, ended: Ended) -> None:
         self._loop = loop
         self._ended = ended
@@ -39,3 +58,26 @@ class Reaper:
             what, pid = self._watched.pop(file)
             os.close(file)
             self._ended(what, pid)
+
+
+class SignalReaper:
+    """SIGCHLD, which does not say whose end it is about: all are asked."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ended: Ended) -> None:
+        self._loop = loop
+        self._ended = ended
+        self._watched: dict[int, Any] = {}
+        loop.add_signal_handler(signal.SIGCHLD, self._look)
+
+    def watch(self, pid: int, what: Any) -> None:
+        self._watched[pid] = what
+        self._loop.call_soon(self._look)  # it may have ended before
+
+    def close(self) -> None:
+        self._loop.remove_signal_handler(signal.SIGCHLD)
+
+    def _look(self) -> None:
+        for pid in list(self._watched):
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    self._ended(self._watched.pop(pid), pid)

@@ -18,7 +18,7 @@ from bats.worker.environment import own_environment
 from bats.worker.files import Files
 from bats.worker.outputs import NONE, Collected
 from bats.worker.processes import descendants, send, strangers
-from bats.worker.reaper import Reaper
+from bats.worker.reaper import reaper
 from bats.worker.shelf import Shelf
 from bats.worker.slot import Slot
 from bats.worker.spawn import NotStartedError, Recipe
@@ -55,7 +55,7 @@ class Runner:
         self._slots = [Slot(folder, number, self._null) for number in range(slots)]
         self._pids: dict[int, int] = {}  # slot: process id
         self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"
-        self._reaper = Reaper(self._loop, self._ended)
+        self._reaper = reaper(self._loop, self._ended)
         self._timer: asyncio.TimerHandle | None = None
         self.idle = asyncio.Event()  # nothing runs, nothing is being collected
         self.idle.set()
