@@ -78,7 +78,19 @@ class Bags:
             bag = self.known[short.id] = bag_from(reader.bag(short.id))
             if bag.state == RUNNING:
                 self._resume(bag, reader, machines)
+        self._clean_up(reader, machines)
         self.go_on()
+
+    def _clean_up(self, reader: Reader, machines: list[MachineRow]) -> None:
+        """Machines that live on and are in no running bag's books are found and stopped."""
+        offerings = list(self._options.offerings)
+        for row in machines:
+            if row.gone is None and not by_hand(row.id) and bag_of(row.id) not in self.loaded:
+                offerings += bag_from(reader.bag(row.bag)).settings.offerings
+                self._store.machine(row._replace(gone=row.requested, reason="left over"))
+        if self.running is not None:
+            offerings += self.running.bag.settings.offerings
+        self._fleet.clean_up(offerings)
 
     def _resume(self, bag: Bag, reader: Reader, machines: list[MachineRow]) -> None:
         started = time.monotonic()
@@ -305,6 +317,10 @@ class Bags:
     def silent(self, worker: Worker) -> None:
         if (runner := self._runner_of(worker)) and runner.wants(worker.machine):
             runner.silent(worker.machine)
+        self._fleet.look(worker.machine)
+
+    def cut_off(self, worker: Worker) -> None:
+        """It may come back; or its machine is gone, which its back end knows."""
         self._fleet.look(worker.machine)
 
     def ended(self, worker: Worker, results: tuple[Result, ...]) -> None:

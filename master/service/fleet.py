@@ -127,7 +127,8 @@ class Fleet:
 
     def clean_up(self, offerings: Iterable[Offering]) -> None:
         """Find machines of an earlier life of this master that are in no book, and stop them."""
-        for offering in offerings:
+        once = {_key(offering): offering for offering in offerings}
+        for offering in once.values():
             if offering.backend != MANUAL:
                 task = asyncio.create_task(self._stop_orphans(offering))
                 self._tasks.add(task)
@@ -158,7 +159,7 @@ class Fleet:
             log.exception("back end failed", offering=offering.name)
 
     def _yard(self, offering: Offering) -> Yard:
-        key = (offering.name, offering.backend, repr(sorted(offering.settings.items())))
+        key = _key(offering)
         if (yard := self._yards.get(key)) is None:
             assert self.workers is not None
             keeper = Yardkeeper(
@@ -177,3 +178,8 @@ class Fleet:
     def _gone(self, machine: MachineId) -> None:
         self._machines.pop(machine, None)
         self._admission.revoke(machine)
+
+
+def _key(offering: Offering) -> tuple[str, str, str]:
+    """Offerings alike in this are the same place, whatever they cost."""
+    return offering.name, offering.backend, repr(sorted(offering.settings.items()))

@@ -170,7 +170,7 @@ class Master:
             "messages": self.router.messages,
             "refused": {
                 "keys": self.gate.refused,
-                "handshakes": self.router.handshakes_failed,
+                "handshakes": self.router.doorman.refused,
                 "messages": self.hall.refused + self.router.malformed,
             },
             "store_backlog": self.store.backlog,

@@ -5,7 +5,6 @@ descriptor only tells that something changed, so after sending, too, the socket 
 """
 
 import asyncio
-import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,18 +17,12 @@ from bats.common.errors import UsageError
 from bats.common.keys import KeyPair
 from bats.common.link import set_up_server
 from bats.master.service.calm import Calm
+from bats.master.service.doorman import Doorman
 
 _AT_ONCE: Final = 256  # messages per turn, and so many seconds of reading at most
 _TURN_SECONDS: Final = 0.01
 _MOST_UNSENT_BYTES: Final = 256 << 20  # for one peer that does not read; then it is given up
 _AGAIN_SECONDS: Final = 0.02
-_EVENT: Final = struct.Struct("=HI")
-_WATCHED: Final = (
-    zmq.Event.HANDSHAKE_FAILED_AUTH
-    | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
-    | zmq.Event.ACCEPT_FAILED
-)
 
 log = structlog.get_logger()
 
@@ -55,14 +48,15 @@ class Router:
         self._loop = asyncio.get_running_loop()
         self._calm = Calm()
         self._scheduled = False
+        self._routes: set[bytes] = set()  # of connections that have spoken
         self._unsent: dict[bytes, deque[bytes]] = {}
         self._unsent_bytes: dict[bytes, int] = {}
         self._sent = asyncio.Event()  # replaced each time something was
         self._retrying: asyncio.TimerHandle | None = None
-        self.messages = self.malformed = self.handshakes_failed = 0
+        self.messages = self.malformed = 0
         self._socket = context.socket(zmq.ROUTER)
         set_up_server(self._socket, pair)
-        self._monitor = self._watch(context)
+        self.doorman = Doorman(context, self._socket, self._hung_up)
 
     def bind(self, host: str, port: int) -> int:
         """Begin to listen; the port, which is another one when 0 was asked for."""
@@ -76,18 +70,14 @@ class Router:
             ) from None
         endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._loop.add_reader(self._socket.FD, self._turn)
-        self._loop.add_reader(self._monitor.FD, self._notice)
         self._loop.call_soon(self._turn)
-        self._loop.call_soon(self._notice)
         return int(endpoint.rpartition(":")[2])
 
     def close(self) -> None:
         self._loop.remove_reader(self._socket.FD)
-        self._loop.remove_reader(self._monitor.FD)
         if self._retrying:
             self._retrying.cancel()
-        self._socket.disable_monitor()
-        self._monitor.close(0)
+        self.doorman.close()
         self._socket.close(200)
 
     # --- sending ----------------------------------------------------------------------------------
@@ -122,7 +112,7 @@ class Router:
             if error.errno != zmq.EHOSTUNREACH:
                 raise
             self.forget(route)
-            self._loop.call_soon(self._lost, route)
+            self._loop.call_soon(self._hung_up, route)
         return True
 
     def _keep(self, route: bytes, frame: bytes) -> None:
@@ -132,7 +122,7 @@ class Router:
         if size > _MOST_UNSENT_BYTES:
             log.warning("peer given up: it does not read what it is sent", bytes=size)
             self.forget(route)
-            self._loop.call_soon(self._lost, route)
+            self._loop.call_soon(self._hung_up, route)
         elif self._retrying is None:
             self._retrying = self._loop.call_later(_AGAIN_SECONDS, self._retry)
 
@@ -168,6 +158,9 @@ class Router:
             while len(heard) < _AT_ONCE:
                 route = receive(zmq.NOBLOCK)
                 frame: Any = receive(zmq.NOBLOCK, copy=False, track=False)
+                if route not in self._routes:
+                    self._routes.add(route)
+                    self.doorman.spoke(frame.get(zmq.SRCFD), route)
                 if frame.more:
                     self._skip(route, frame)
                     continue
@@ -181,6 +174,10 @@ class Router:
             self.messages += len(heard)
             self._hear(heard)
 
+    def _hung_up(self, route: bytes) -> None:
+        self._routes.discard(route)
+        self._lost(route)
+
     def _skip(self, route: bytes, frame: Any) -> None:
         """No message of ours has parts."""
         self.malformed += 1
@@ -189,28 +186,3 @@ class Router:
             frame = self._socket.recv(zmq.NOBLOCK, copy=False)
         if self._calm.may_say(route):
             log.warning("refused: a message in parts", key=key[:8], malformed=self.malformed)
-
-    # --- handshakes that fail before there is a key -----------------------------------------------
-
-    def _watch(self, context: "zmq.Context[zmq.Socket[bytes]]") -> "zmq.Socket[bytes]":
-        where = f"inproc://monitor-{id(self._socket)}"
-        self._socket.monitor(where, _WATCHED)
-        monitor = context.socket(zmq.PAIR)
-        monitor.connect(where)
-        return monitor
-
-    def _notice(self) -> None:
-        while True:
-            try:
-                what, _ = self._monitor.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                return
-            event, value = _EVENT.unpack(what)
-            self.handshakes_failed += 1
-            if event != zmq.Event.HANDSHAKE_FAILED_AUTH and self._calm.may_say(event):
-                log.warning(
-                    "refused: the peer does not speak our protocol",
-                    how=repr(zmq.Event(event)),
-                    code=value,
-                    refused=self.handshakes_failed,
-                )

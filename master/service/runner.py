@@ -5,6 +5,7 @@ are told to run or kill goes out at once, for a restart finds out from them what
 """
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -93,13 +94,22 @@ class Replayed:
     def of(cls, bag: Bag, events: Any) -> "Replayed":
         """May take a while, and touches nothing else: fit for another thread."""
         self = cls(Engine(bag.settings))
+        collecting = gc.isenabled()
+        gc.disable()  # a million short-lived objects, and no cycles among them
+        try:
+            self._replay(events)
+        finally:
+            if collecting:
+                gc.enable()
+        return self
+
+    def _replay(self, events: Any) -> None:
         handle = self.engine.handle
         for _, now, written in events:
             self.last = now
             for command in handle(event_from(msgpack.unpackb(written)), now):
                 if type(command) is RenewLease:
                     self.leases[command.machine] = command.until
-        return self
 
 
 class Runner:

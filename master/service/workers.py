@@ -58,6 +58,8 @@ class Office(Protocol):
 
     def silent(self, worker: Worker) -> None: ...
 
+    def cut_off(self, worker: Worker) -> None: ...
+
     def ended(self, worker: Worker, results: tuple[Result, ...]) -> None: ...
 
     def returned(self, worker: Worker, attempts: tuple[AttemptId, ...]) -> None: ...
@@ -105,7 +107,11 @@ class Workers:
         return list(self._by_machine.values())
 
     def started_by_hand(self) -> list[Worker]:
-        return [w for w in self._by_machine.values() if by_hand(w.machine) and not w.silent]
+        return [
+            worker
+            for worker in self._by_machine.values()
+            if by_hand(worker.machine) and worker.route in self._by_route and not worker.silent
+        ]
 
     # --- hearing ----------------------------------------------------------------------------------
 
@@ -168,7 +174,9 @@ class Workers:
     def lost(self, route: bytes) -> None:
         """The connection is gone; the worker comes back, or falls silent in time."""
         self._router.forget(route)
-        self._by_route.pop(route, None)
+        if worker := self._by_route.pop(route, None):
+            log.info("connection lost", machine=worker.machine)
+            self.office.cut_off(worker)
 
     def end_turn(self) -> None:
         """Everything heard in a turn has been taken in: acknowledge it once it is durable."""

@@ -1,4 +1,4 @@
-"""A master in a process of its own, so that tests can kill it: options as JSON on the command line."""
+"""A master in a process of its own, so that tests can kill it; options come as JSON."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Whatever is killed or frozen, and whenever: every task is recorded once and no machine is forgotten."""
+"""Whatever is killed or frozen, whenever: every task is recorded once, no machine is forgotten."""
 
 import asyncio
 import os

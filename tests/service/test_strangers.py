@@ -1,0 +1,308 @@
+"""Peers that should not be there, or say what they should not, are refused and harm nobody."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import msgpack
+import pytest
+import structlog
+import zmq
+import zmq.asyncio
+from service_helpers import becomes, eventually, over, results, sweep
+
+from bats.common.codec import decode, encode
+from bats.common.errors import UnreachableError
+from bats.common.keys import Access, KeyPair, new_pair, read_access
+from bats.common.link import set_up_client
+from bats.common.messages import (
+    BagId,
+    BagSpec,
+    Enroll,
+    Heartbeat,
+    Hello,
+    MachineId,
+    Refused,
+    Request,
+    Result,
+    Results,
+    ResultsStored,
+    Run,
+    TaskId,
+    Welcome,
+)
+from bats.master.client import Client, connect
+from bats.master.service.home import WORKER
+from bats.master.service.master import Master
+
+
+class Peer:
+    """Speaks the protocol by hand."""
+
+    def __init__(self, socket: zmq.asyncio.Socket) -> None:
+        self.socket = socket
+        self.passed_over: list[Any] = []
+
+    async def say(self, message: Any) -> None:
+        await self.socket.send(message if isinstance(message, bytes) else encode(message))
+
+    async def hear(self, kind: type[Any], seconds: float = 10.0) -> Any:
+        """The next message of that kind; others are kept for later."""
+        for message in self.passed_over:
+            if isinstance(message, kind):
+                self.passed_over.remove(message)
+                return message
+        async with asyncio.timeout(seconds):
+            while not isinstance(message := decode(await self.socket.recv()), kind):
+                self.passed_over.append(message)
+        return message
+
+    async def hello(self, machine: int = -1, slots: int = 1, **more: Any) -> Welcome:
+        await self.say(Hello("0", MachineId(machine), "me", slots, "host", 1, (), 0, **more))
+        welcome: Welcome = await self.hear(Welcome)
+        return welcome
+
+
+@asynccontextmanager
+async def peer(access: Access, pair: KeyPair | None = None) -> AsyncIterator[Peer]:
+    context = zmq.asyncio.Context()
+    dealer = context.socket(zmq.DEALER)
+    set_up_client(dealer, pair or access.pair, access.server_key)
+    dealer.connect(access.master[0])
+    try:
+        yield Peer(dealer)
+    finally:
+        dealer.close(0)
+        context.term()
+
+
+@pytest.fixture
+def hand(master: Master) -> Access:
+    return read_access(master.home.folder / WORKER, "worker")
+
+
+async def still_works(client: Client) -> None:
+    bag = (await client.ask("submit", sweep=sweep(3)))["bag"]
+    assert (await over(client, bag))["done"] == 3
+
+
+async def test_a_client_with_a_strange_key_is_told_so(master: Master, client: Client) -> None:
+    pair = new_pair()
+    stranger = replace(master.access, public_key=pair.public, secret_key=pair.secret)
+    with structlog.testing.capture_logs() as logs, pytest.raises(UnreachableError, match="key"):
+        async with connect(stranger):
+            pass
+    assert [line for line in logs if line["event"] == "refused: unknown key"]
+    await still_works(client)
+
+
+async def test_a_master_that_is_not_there_is_named(master: Master) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        nowhere = replace(master.access, master=(f"tcp://127.0.0.1:{taken.getsockname()[1]}",))
+        with pytest.raises(UnreachableError, match="nothing listens"):
+            async with connect(nowhere):
+                pass
+
+
+async def test_a_workers_key_cannot_submit(master: Master, client: Client, hand: Access) -> None:
+    with structlog.testing.capture_logs() as logs:
+        async with peer(hand) as worker:
+            await worker.say(Request(1, "submit", {"sweep": sweep(1)}))
+            refused = await worker.hear(Refused)
+    assert "may not say Request" in refused.reason
+    assert [line for line in logs if line["event"] == "refused"]
+    assert (await client.ask("bags"))["bags"] == []
+    await still_works(client)
+
+
+async def test_a_clients_key_cannot_join_as_a_worker(master: Master, client: Client) -> None:
+    async with peer(master.access) as liar:
+        await liar.say(Hello("0", MachineId(-1), "me", 1, "host", 1, (), 0))
+        assert "may not say Hello" in (await liar.hear(Refused)).reason
+    assert master.snapshot()["workers"] == []
+
+
+async def test_the_key_of_one_machine_cannot_speak_for_another(
+    master: Master, client: Client
+) -> None:
+    one, two = new_pair(), new_pair()
+    master.admission.admit(MachineId(1000003), one.public, ticket=True)
+    master.admission.admit(MachineId(1000004), two.public, ticket=True)
+    async with peer(master.access, one) as liar:
+        await liar.say(Hello("0", MachineId(1000004), "me", 1, "host", 1, (), 0))
+        assert "not of machine 1000004" in (await liar.hear(Refused)).reason
+        await liar.say(Enroll(MachineId(1000004), new_pair().public.encode()))
+        assert "another machine's" in (await liar.hear(Refused)).reason
+    assert master.snapshot()["workers"] == []
+
+
+async def test_a_revoked_key_is_not_listened_to_any_more(master: Master, client: Client) -> None:
+    pair = new_pair()
+    machine = MachineId(1000009)
+    master.admission.admit(machine, pair.public, ticket=True)
+    async with peer(master.access, pair) as worker:
+        await worker.say(Request(1, "bags", {}))
+        await worker.hear(Refused)
+        before = master.hall.refused
+        master.admission.revoke(machine)
+        await worker.say(Hello("0", machine, "me", 1, "host", 1, (), 0))
+        await eventually(lambda: master.hall.refused > before)
+    assert master.snapshot()["workers"] == []
+    await still_works(client)
+
+
+@pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", bytes(64), os.urandom(4096)])
+async def test_random_bytes_on_the_port_are_refused(
+    master: Master, client: Client, garbage: bytes
+) -> None:
+    await still_works(client)
+    with structlog.testing.capture_logs() as logs:
+        reader, writer = await asyncio.open_connection("127.0.0.1", master.port)
+        writer.write(garbage * 10)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await asyncio.wait_for(reader.readexactly(10**6), 15)
+        writer.close()
+        await still_works(client)
+    assert any("does not speak our protocol" in line.get("why", "") for line in logs)
+
+
+MALFORMED: dict[str, Callable[[], bytes]] = {
+    "empty": lambda: b"",
+    "no msgpack": lambda: b"\x93\x04\xc1",
+    "unknown type": lambda: msgpack.packb([99, 1]),
+    "too few fields": lambda: msgpack.packb([4, 1]),
+    "wrong type": lambda: msgpack.packb([4, "one", []]),
+    "nan": lambda: msgpack.packb([3, [], 0, float("nan")]),
+    "bomb": lambda: b"\x93\x04\x01" + struct.pack(">BI", 0xDD, 2**31),
+    "too large": lambda: b"\x93\x04\x01" + bytes(5 << 20),
+    "deep": lambda: b"\x93\x04" + b"\x91" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_malformed_messages_are_refused_and_harm_nobody(
+    master: Master, client: Client, hand: Access, name: str
+) -> None:
+    async with peer(hand) as worker:
+        before = master.hall.refused
+        await worker.say(MALFORMED[name]())
+        await eventually(lambda: master.hall.refused > before)
+        await worker.hello()  # one slip is forgiven
+    await still_works(client)
+
+
+async def test_a_message_in_parts_is_refused(master: Master, client: Client, hand: Access) -> None:
+    async with peer(hand) as worker:
+        await worker.socket.send_multipart([b"one", b"two", b"three"])
+        await eventually(lambda: master.router.malformed)
+        await worker.hello()
+    await still_works(client)
+
+
+async def test_a_flood_of_nonsense_does_not_starve_the_others(
+    master: Master, client: Client, hand: Access
+) -> None:
+    with structlog.testing.capture_logs() as logs:
+        async with peer(hand) as flooder:
+            flood = asyncio.create_task(_flood(flooder))
+            await eventually(lambda: master.hall.refused >= 50)
+            await still_works(client)
+            assert (await client.ask("snapshot"))["lag_seconds"] < 1
+            flood.cancel()
+            await asyncio.gather(flood, return_exceptions=True)
+    assert len([line for line in logs if line["event"] == "refused"]) < 60
+
+
+async def _flood(flooder: Peer) -> None:
+    while True:
+        await flooder.say(b"\x93\x04\xc1" + bytes(1000))
+
+
+async def test_a_peer_of_another_version_is_told_which_side_to_upgrade(
+    master: Master, client: Client, hand: Access
+) -> None:
+    async with peer(hand) as worker:
+        await worker.say(Hello("9", MachineId(-1), "me", 1, "h", 1, (), 0, protocol=2))
+        assert "upgrade bats-scheduler on the master's side" in (await worker.hear(Refused)).reason
+    async with peer(master.access) as old:
+        await old.say(Request(1, "bags", {}, protocol=0))
+        assert "upgrade bats-scheduler on the client's side" in (await old.hear(Refused)).reason
+
+
+async def test_results_that_are_said_again_count_once(master: Master, client: Client) -> None:
+    hand = read_access(master.home.folder / WORKER, "worker")
+    async with peer(hand) as worker:
+        machine = (await worker.hello()).machine
+        offering = {**_manual(), "name": "by-hand"}
+        bag = (await client.ask("submit", sweep=sweep(2), offerings=[offering]))["bag"]
+        spec = await worker.hear(BagSpec)
+        assert spec.command == "echo {x}"
+        first = await worker.hear(Run)
+        said = Results(1, tuple(_done(bag, order.task) for order in first.orders))
+        for _ in range(3):
+            await worker.say(said)
+            assert (await worker.hear(ResultsStored)).serial == 1
+        second = await worker.hear(Run)
+        forged = Results(2, (_done(bag, 10**9), *(_done(bag, o.task) for o in second.orders)))
+        await worker.say(forged)
+        status = await over(client, bag)
+        assert (status["done"], status["duplicates"]) == (2, 0)
+        assert len(await results(client, bag)) == 2
+        await worker.say(Heartbeat((), 0, 100.0))
+        assert machine == 1
+
+
+async def test_workers_started_by_hand_serve_one_bag_after_another(
+    master: Master, client: Client, hand: Access
+) -> None:
+    async with peer(hand) as worker:
+        welcome = await worker.hello(slots=4)
+        for _ in range(2):
+            bag = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+            run = await worker.hear(Run)
+            assert len(run.orders) == 4
+            await worker.say(Results(bag, tuple(_done(bag, order.task) for order in run.orders)))
+            status = await over(client, bag)
+            assert (status["state"], status["done"]) == ("complete", 4)
+            rows = await results(client, bag)
+            assert {row["cluster"] for row in rows} == {"mine"}
+    assert welcome.machine == 1
+
+
+async def test_an_enrolled_machine_is_known_by_its_own_key_alone(
+    master: Master, client: Client
+) -> None:
+    bag = (await client.ask("submit", sweep=sweep(4, "sleep 0.5")))["bag"]
+    await becomes(client, bag, lambda status: status.get("running", 0) > 0)
+    runner = master.bags.loaded[BagId(bag)]
+    machine = next(iter(runner.machines))
+    ticket, own = new_pair(), new_pair()
+    master.admission.admit(machine, ticket.public, ticket=True)
+    async with peer(master.access, ticket) as joining:
+        await joining.say(Enroll(machine, own.public.encode()))
+        await joining.hear(Welcome)
+        assert runner.machines[machine].public_key == own.public.encode()
+        assert master.admission.peer(ticket.public) is None
+    async with peer(master.access, own) as joined:
+        await joined.say(Enroll(machine, new_pair().public.encode()))
+        assert "has been used" in (await joined.hear(Refused)).reason
+
+
+def _manual() -> dict[str, Any]:
+    return {
+        "name": "mine",
+        "price": 0,
+        "atu_seconds": 3600.0,
+        "max_machines": 9,
+        "backend": "manual",
+    }
+
+
+def _done(bag: int, task: int) -> Result:
+    return Result(BagId(bag), TaskId(task), 1, 0, 0, 0.01, 0.0, 0.0, 100, 0, "", 0)
