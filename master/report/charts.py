@@ -148,20 +148,25 @@ def scatter(
         drawing.words(left - 6, y + 4, show(Money(round(k * step)), currency), "tick", "end")
     drawing.words(right, 228, "time", "tick", "end")
     drawing.words(4, 228, "price (up) against", "tick")
-    for one in schedules:
+    places: dict[tuple[float, float], list[Mapping[str, Any]]] = {}
+    for one in schedules:  # several may come to the same mix
         x = left + (right - left) * one["makespan_seconds"] / most_time
         y = base - (base - top) * one["cost"] / most_money
+        places.setdefault((round(x), round(y)), []).append(one)
         if bounds := one.get("bounds"):
             x2 = left + (right - left) * bounds["makespan_seconds"] / most_time
             y2 = base - (base - top) * bounds["cost"] / most_money
             drawing.line(x, y, x2, y, "bound")
             drawing.line(x, y, x, y2, "bound")
-        hint = (
-            f"{one['name']}: {show(one['cost'], currency)} in {duration(one['makespan_seconds'])}"
-        )
-        drawing.dot(x, y, 6, "chosen" if one["name"] == chosen else "offer", hint)
-        anchor = "end" if x > right - 90 else "start"
-        drawing.words(x - 9 if anchor == "end" else x + 9, y - 7, one["name"], "label", anchor)
+    for (x, y), here in places.items():
+        names = [str(one["name"]) for one in here]
+        first = here[0]
+        hint = f"{', '.join(names)}: {show(first['cost'], currency)}"
+        hint += f" in {duration(first['makespan_seconds'])}"
+        drawing.dot(x, y, 6, "chosen" if chosen in names else "offer", hint)
+        anchor = "end" if x > (left + right) / 2 else "start"
+        words = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        drawing.words(x - 10 if anchor == "end" else x + 10, y - 8, words, "label", anchor)
     return drawing.text()
 
 

@@ -62,12 +62,12 @@ def _lanes(
     for row, machine in enumerate(machines):
         assert machine.since is not None
         y = top + row * (_LANE + _GAP)
-        name = machine.offering.name if narrow else f"{machine.offering.name} {machine.number}"
+        name = machine.offering.name if narrow else f"{machine.offering.name} {machine.id}"
         drawing.words(left - 6, y + 15, _short(name, 10 if narrow else 18), "label", "end")
         end = min(machine.paid_until, length)
         state = f"gone: {machine.reason}" if machine.gone else "there"
         hint = (
-            f"machine {machine.number}, {machine.offering.name}: "
+            f"machine {machine.id}, {machine.offering.name}: "
             f"{show(machine.cost, currency)}, {duration(machine.until - machine.since)}, {state}"
         )
         x = left + machine.since * scale

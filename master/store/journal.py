@@ -49,16 +49,20 @@ def chunks(bag: int, first: int, flat: list[Any]) -> list[Chunk]:
 def read(
     db: sqlite3.Connection, bag: int, since: int = 0
 ) -> Iterator[tuple[int, float, bytes]]:
-    """All events of a bag in order: number, time, bytes. One chunk at a time is in memory.
-
-    `since` is 0, or the number after the last event that an earlier reading came to.
+    """A bag's events from number `since` on: number, time, bytes. One chunk at a time is in memory.
 
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
     """
+    lowest, highest = keys_of(bag)
     expected = since
     query = "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id"
+    begin = "SELECT max(id) FROM journal WHERE id BETWEEN ? AND ?"
     try:
-        for at, events, crc, data in db.execute(query, (key(bag, since), keys_of(bag)[1])):
+        if since:  # it may lie within a chunk
+            (at,) = db.execute(begin, (lowest, lowest + since)).fetchone()
+            expected = (at or lowest) - lowest
+            lowest += expected
+        for at, events, crc, data in db.execute(query, (lowest, highest)):
             first = at - key(bag, 0)
             if first != expected:
                 raise StoreDamagedError(
@@ -71,7 +75,9 @@ def read(
                     f"its checksum is wrong. The {first} events before it are intact."
                 )
             flat = iter(msgpack.unpackb(data))
-            yield from zip(range(first, first + events), flat, flat, strict=False)
+            for number, now, event in zip(range(first, first + events), flat, flat, strict=False):
+                if number >= since:
+                    yield number, now, event
             expected = first + events
     except sqlite3.DatabaseError as error:
         raise StoreDamagedError(

@@ -94,7 +94,7 @@ class Reader:
         return row
 
     def events(self, bag: BagId, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
-        """The bag's journal: number, time, event; from where an earlier reading ended, if given."""
+        """The bag's journal from event number `since` on: number, time, event."""
         return journal.read(self._db, bag, since)
 
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:

@@ -27,6 +27,7 @@ _STATIC: Final = {
     "app.js": ("bats.master.web", "static/app.js"),
     "parts.js": ("bats.master.web", "static/parts.js"),
     "tasks.js": ("bats.master.web", "static/tasks.js"),
+    "icon.svg": ("bats.master.web", "static/icon.svg"),
     "style.css": ("bats.master.web", "static/style.css"),
     "charts.css": ("bats.master.report", "charts.css"),
 }

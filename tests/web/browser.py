@@ -98,6 +98,11 @@ class Page:
             await asyncio.sleep(0.02)
         return seen
 
+    async def shows(self, selector: str, seconds: float = 20.0) -> None:
+        """Wait until there is something like this to be seen."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.becomes(f"({found}?.getClientRects().length ?? 0) > 0", seconds)
+
     async def click(self, selector: str) -> None:
         """With the mouse, at its middle."""
         place = await self.becomes(

@@ -86,7 +86,7 @@ function show(live) {
   const due = Date.now() - state.drawn > DRAWINGS_MS;
   if (news !== state.seen && (due || live.over) && live.began !== null) {
     state.seen = news;
-    drawings().catch(told);
+    drawings().catch((error) => { state.seen = ""; told(error); });
   }
 }
 
@@ -174,7 +174,7 @@ function clusters(live) {
     cell(cluster.planned, "number"),
     cell(cluster.known ? duration(cluster.mean_seconds) : "–", "number"),
     cell(cluster.known, "number"),
-    cell(cluster.set_aside || cluster.doubt || (cluster.leaving ? `${cluster.leaving} leave at their hour's end` : "")))));
+    cell(cluster.set_aside || cluster.doubt || (cluster.leaving ? `${cluster.leaving} leave when their paid time ends` : "")))));
 }
 
 function decisions(live) {
