@@ -21,10 +21,9 @@ from bats.worker.files import Files
 from bats.worker.lease import Lease, boot_clock
 from bats.worker.outbox import Outbox
 from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants
+from bats.worker.reports import Reports
 from bats.worker.runner import Runner
 
-_BATCH: Final = 64  # results per message at most
-_BATCH_SECONDS: Final = 0.008  # and how long the first of them waits for company
 _HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
 _FAREWELL_SECONDS: Final = 3.0  # for the last results to be acknowledged
 _HURRY_SECONDS: Final = 1.0  # between signals to tasks when the worker itself must end
@@ -44,9 +43,7 @@ class Session:
         self._incarnation = secrets.token_hex(8)
         self._on_lease = on_lease
         self._loop = asyncio.get_running_loop()
-        self._lease = Lease(ticket.lease_seconds, boot_clock())
-        on_lease(self._lease.ends)
-        self._outbox = Outbox(folder / "outbox")
+        self._reports = Reports(Outbox(folder / "outbox"), self._report)
         self._files = Files(folder / "files", self._say, self._inputs_ready)
         self._runner = Runner(
             ticket.slots,
@@ -58,8 +55,6 @@ class Session:
         )
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
         self._enrolling = ticket.single_use
-        self._batch: list[m.Result] = []
-        self._flush_timer: asyncio.TimerHandle | None = None
         self._welcome = False
         self._heartbeat_seconds = 5.0
         self._ended: asyncio.Future[int] = self._loop.create_future()
@@ -67,6 +62,9 @@ class Session:
         self._stopping = ""  # why, once it does
         self._hurried = False
         self._farewell: asyncio.Task[None] | None = None
+        self._lease = Lease(ticket.lease_seconds, boot_clock())
+        self._lease_timer: asyncio.TimerHandle | None = None
+        self._renew(ticket.lease_seconds)
         self._link = Connection(ticket.master, ticket.server_key, ticket.pair, self)
 
     async def run(self) -> int:
@@ -79,7 +77,7 @@ class Session:
             beat.cancel()
             self._runner.kill_at_once()
             self._runner.close()
-            self._outbox.close()
+            self._reports.close()
             self._link.close(0.2)
 
     def stop(self, reason: str, *, exit_code: int = 0, seconds: float = math.inf) -> None:
@@ -104,7 +102,7 @@ class Session:
             self._runner.kill_at_once()
             await self._runner.idle.wait()
         end_descendants()  # also what left its group
-        self._flush()
+        self._reports.flush()
         if self._link.up and self._welcome:
             await self._say_goodbye()
         if not self._ended.done():
@@ -118,13 +116,13 @@ class Session:
     async def _say_goodbye(self) -> None:
         """Once the master has everything, or too late."""
         patience = self._loop.time() + _FAREWELL_SECONDS
-        while (self._outbox.results or self._files.outputs.under_way) and not self._hurried:
+        while (self._reports.waiting or self._files.outputs.under_way) and not self._hurried:
             self._settled.clear()
             try:
                 async with asyncio.timeout_at(patience):
                     await self._settled.wait()
             except TimeoutError:
-                log.warning("last results not acknowledged", results=self._outbox.results)
+                log.warning("last results not acknowledged", results=self._reports.waiting)
                 break
             patience = self._loop.time() + min(_FAREWELL_SECONDS, self._lease.left(boot_clock()))
         self._say(m.Goodbye(self._stopping))
@@ -132,14 +130,10 @@ class Session:
     # --- the clock --------------------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        """Heartbeats, the lease, and Hello again when nobody answered."""
+        """Heartbeats, and Hello again when nobody answered."""
         beaten = said = self._loop.time()
         while True:
-            left = self._lease.stops - boot_clock()
-            if left <= 0 and not self._stopping:
-                known = "was not renewed" if self._machine >= 0 and self._welcome else "ran out"
-                left = self._lease.left(boot_clock())
-                self.stop(f"the lease {known}", exit_code=LEASE_ENDED, seconds=left * 0.8)
+            self._mind_lease()
             now = self._loop.time()
             if self._welcome and now - beaten >= self._heartbeat_seconds:
                 beaten = now
@@ -149,7 +143,24 @@ class Session:
                 said = now
                 self._introduce()
             bury_orphans(self._runner.pids)
-            await asyncio.sleep(min(max(left, 0.01), self._heartbeat_seconds, 1.0))
+            await asyncio.sleep(min(self._heartbeat_seconds, 1.0))
+
+    def _renew(self, seconds: float) -> None:
+        self._lease.renew(seconds, boot_clock())
+        self._on_lease(self._lease.ends)
+        self._mind_lease()
+
+    def _mind_lease(self) -> None:
+        """Asked when it should end, and with each beat: timers stop while a machine sleeps."""
+        if self._lease_timer:
+            self._lease_timer.cancel()
+        now = boot_clock()
+        if now < self._lease.stops:
+            self._lease_timer = self._loop.call_later(self._lease.stops - now, self._mind_lease)
+        elif not self._stopping:
+            how = "was not renewed" if self._welcome else "ran out"
+            left = self._lease.left(now)
+            self.stop(f"the lease {how}", exit_code=LEASE_ENDED, seconds=left * 0.8)
 
     def _say_heartbeat(self) -> None:
         running = self._runner.running()
@@ -178,30 +189,23 @@ class Session:
         if self._enrolling:
             self._say(m.Enroll(self._machine, self._own.public.encode()))
             return
-        self._link.send(
-            encode(
-                m.Hello(
-                    release=self._release,
-                    machine=self._machine,
-                    incarnation=self._incarnation,
-                    slots=self._ticket.slots,
-                    host=socket.gethostname(),
-                    pid=os.getpid(),
-                    holding=self._holding(),
-                    unacknowledged=self._outbox.results + len(self._batch),
-                    offering=self._ticket.offering,
-                )
+        self._say(
+            m.Hello(
+                release=self._release,
+                machine=self._machine,
+                incarnation=self._incarnation,
+                slots=self._ticket.slots,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                holding=self._holding(),
+                unacknowledged=self._reports.waiting,
+                offering=self._ticket.offering,
             )
         )
 
     def _holding(self) -> tuple[m.AttemptId, ...]:
-        """Also what is in the outbox, lest the master gives it to another before it hears of it."""
-        ended = [result[:3] for result in self._batch]
-        for frame in self._outbox.unsettled():
-            message = decode(frame)
-            assert isinstance(message, m.Results)
-            ended += [result[:3] for result in message.results]
-        return tuple(sorted({*self._runner.desk.held, *(m.AttemptId(*one) for one in ended)}))
+        """Also what has ended, lest the master gives it to another before it hears of it."""
+        return tuple(sorted({*self._runner.desk.held, *self._reports.attempts()}))
 
     def on_frame(self, frame: bytes) -> None:
         try:
@@ -213,7 +217,7 @@ class Session:
             case m.Run(bag, orders):
                 self._take(bag, orders)
             case m.ResultsStored(serial):
-                self._outbox.settle(serial)
+                self._reports.stored(serial)
                 self._settled.set()
             case m.Lease(seconds):
                 self._renew(seconds)
@@ -249,14 +253,8 @@ class Session:
             self._machine = welcome.machine
         self._renew(welcome.lease_seconds)
         log.info("joined", machine=self._machine, master=welcome.release)
-        for frame in self._outbox.unsettled():
-            self._link.send(frame)
-        self._flush()
+        self._reports.say_again()
         self._files.again()
-
-    def _renew(self, seconds: float) -> None:
-        self._lease.renew(seconds, boot_clock())
-        self._on_lease(self._lease.ends)
 
     def _take(self, bag: m.BagId, orders: tuple[m.Order, ...]) -> None:
         if not self._runner.knows(bag) or self._stopping:
@@ -267,26 +265,14 @@ class Session:
     def _inputs_ready(self, bag: m.BagId) -> None:
         self._runner.ready(bag)
 
-    # --- results ----------------------------------------------------------------------------------
+    # --- saying -----------------------------------------------------------------------------------
 
     def _finished(self, result: m.Result) -> None:
-        batch = self._batch
-        batch.append(result)
-        if len(batch) >= _BATCH or not self._runner.desk.waiting:
-            self._flush()
-        elif self._flush_timer is None:
-            self._flush_timer = self._loop.call_later(_BATCH_SECONDS, self._flush)
+        self._reports.add(result, more_soon=bool(self._runner.desk.waiting))
 
-    def _flush(self) -> None:
-        if self._flush_timer:
-            self._flush_timer.cancel()
-            self._flush_timer = None
-        while self._batch:
-            part, self._batch = self._batch[:_BATCH], self._batch[_BATCH:]
-            frame = encode(m.Results(self._outbox.next_serial, tuple(part)))
-            self._outbox.put(frame, len(part))
-            if self._welcome:
-                self._link.send(frame)
+    def _report(self, frame: bytes) -> None:
+        if self._welcome:
+            self._link.send(frame)
 
     def _say(self, message: Message) -> None:
         self._link.send(encode(message))
