@@ -23,7 +23,6 @@ from bats.master.brain.taskbook import TaskBook
 MANUAL = "manual"
 """The back end of machines that users start themselves: never asked for, taken when they come."""
 
-TERM_SECONDS = 60.0  # shorter ATUs are reserved several at a time: a machine is asked about once
 
 
 class Phase(Enum):
@@ -166,7 +165,7 @@ class Run:
 
     def term(self, offering: Offering) -> int:
         """How many ATUs are reserved at a time."""
-        return max(1, round(TERM_SECONDS / offering.atu_seconds))
+        return max(1, round(self.settings.term_seconds / offering.atu_seconds))
 
     def first_term(self, offering: Offering) -> int:
         return max(self.term(offering), atus(offering, 0.0))

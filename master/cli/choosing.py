@@ -1,7 +1,7 @@
 """`bats schedules` and `bats choose`: what is offered after the sample, and taking an offer."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -10,7 +10,9 @@ from bats.common.money import money
 from bats.common.units import seconds
 from bats.master.cli.asking import ask, bag_argument
 from bats.master.cli.base import Common, command, common
-from bats.master.cli.words import amount, duration, mix, table
+from bats.master.cli.words import amount, count, duration, mix, table
+
+_BAR: Final = 12  # characters for the longest time
 
 
 @command(
@@ -71,32 +73,35 @@ def offers(facts: Mapping[str, Any]) -> str:
         return "There is nothing to choose: no schedule is offered."
     currency = facts["currency"]
     longest = max(one["makespan_seconds"] for one in found) or 1.0
-    head = ["", "schedule", "machines", "price", "time", "", "90 % within", "cost at most", "chance"]
+    bounded = any(one.get("bounds") for one in found)
+    head = ["", "schedule", "machines", "price", "time", ""]
+    if bounded:
+        head += ["90 % within", "at most", "chance"]
     rows = []
     for number, one in enumerate(found, 1):
-        bounds = one.get("bounds")
-        rows.append(
-            (
-                number,
-                ("> " if one["name"] == facts["chosen"] else "") + one["name"],
-                mix(one["mix"], facts["clusters"]),
-                amount(one["cost"], currency),
-                duration(one["makespan_seconds"]),
-                "█" * max(1, round(10 * one["makespan_seconds"] / longest)),
-                duration(bounds["makespan_seconds"]) if bounds else "–",
-                amount(bounds["cost"], currency) if bounds else "–",
-                f"{bounds['chance_in_budget']:.0%}" if bounds else "–",
-            )
-        )
+        row = [
+            number,
+            one["name"] + (" <" if one["name"] == facts["chosen"] else ""),
+            mix(one["mix"], facts["clusters"]),
+            amount(one["cost"], currency),
+            duration(one["makespan_seconds"]),
+            "█" * max(1, round(_BAR * one["makespan_seconds"] / longest)),
+        ]
+        if bounds := one.get("bounds"):
+            row += [
+                duration(bounds["makespan_seconds"]),
+                amount(bounds["cost"], currency),
+                f"{bounds['chance_in_budget']:.0%}",
+            ]
+        elif bounded:
+            row += ["–"] * 3
+        rows.append(row)
     lines = [table(head, rows)]
-    for one in found:
-        if one["delta_n"] > 0:
-            lines.append(
-                f"{one['name']}: {one['delta_n']} tasks may not fit; "
-                f"{amount(one['cushion'], currency)} more would surely pay for them."
-            )
-    lines.append(
-        f"Sampling took {amount(facts['committed'], currency)}; prices are for the rest."
-        " Chance: of staying within the price's budget."
-    )
+    lines += [
+        f"{one['name']}: {count(one['delta_n'], 'task')} may not fit into the time paid for; "
+        f"{amount(one['cushion'], currency)} more pays for them."
+        for one in found
+        if one["delta_n"] > 0
+    ]
+    lines.append(f"So far {amount(facts['committed'], currency)}; prices and times are the rest's.")
     return "\n".join(lines)

@@ -28,9 +28,9 @@ async def follow(
     client: Client,
     bag: int,
     display: Display,
-    offered: Callable[[Facts], Awaitable[None]] | None = None,
+    heard: Callable[[Facts], Awaitable[None]] | None = None,
 ) -> dict[str, Any]:
-    """The last status, once the bag is over. `offered` is called while a choice is waited for."""
+    """The last status, once the bag is over. `heard` is called with each on the way."""
     seen, told = 0, 0
     loop = asyncio.get_running_loop()
     status: dict[str, Any] = {}
@@ -42,8 +42,8 @@ async def follow(
             news = await client.ask("decisions", bag=bag, since=told)
             told += len(news["decisions"])
             display.show(status, news["decisions"])
-            if status.get("phase") == "choosing" and offered is not None and not status["over"]:
-                await offered(status)
+            if heard is not None and not status["over"]:
+                await heard(status)
             if not status["over"]:
                 await asyncio.sleep(max(0.0, looked + _LEAST_SECONDS - loop.time()))
     finally:

@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "watch",
     "logs",
     "results",
+    "report",
     "explain",
     "cancel",
     "retry",

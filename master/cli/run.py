@@ -100,40 +100,41 @@ class _Run:
             self._common.note(
                 f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
             )
-            status = await follow(client, self._bag, self._shown, self._offered)
+            status = await follow(client, self._bag, self._shown, self._heard)
             schedules = await client.ask("schedules", bag=self._bag)
             return self._summary(status, schedules)
 
     # --- the choice -------------------------------------------------------------------------------
 
-    async def _offered(self, status: Mapping[str, Any]) -> None:
-        """Show the schedules, whenever they are new, and wait a while for a key."""
-        del status
+    async def _heard(self, status: Mapping[str, Any]) -> None:
+        """After the sample: show the schedules whenever they are new, and wait for a key."""
+        phase = status.get("phase", "")
+        asked = phase == "choosing" and self._rule == "ask"
+        if phase in {"", "sampling"} or (self._offers and not asked):
+            return
         facts = await self._client.ask("schedules", bag=self._bag)
-        if not facts["schedules"] or self._rule != "ask":
+        if not facts["schedules"]:
             return
         said = offers(facts)
         if said != self._offers:
             self._offers = said
             self._shown.close()
-            names = [one["name"] for one in facts["schedules"]]
-            print(f"{said}\nWhich? Its number or name, `balanced`, or q to stop: ", end="",
-                  flush=True)  # fmt: skip
-            self._names = names
-        answer = await _line(0.5)
-        if answer is None:
-            return
+            self._common.note(said)
+            if asked:
+                print("Which? Its number or name, balanced, or q: ", end="", flush=True)
+        if asked and (answer := await _line(0.5)):
+            await self._take(answer, [one["name"] for one in facts["schedules"]])
+
+    async def _take(self, answer: str, names: list[str]) -> None:
         if answer in {"q", "quit"}:
             await self._client.ask("cancel", bag=self._bag, reason="nothing was chosen")
             return
-        names = [one["name"] for one in facts["schedules"]]
-        rule = names[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(names) else (
-            answer
-        )  # fmt: skip
-        if rule not in {*names, "balanced"}:
+        if answer.isdecimal() and 0 < int(answer) <= len(names):
+            answer = names[int(answer) - 1]
+        if answer in {*names, "balanced"}:
+            await self._client.ask("choose", bag=self._bag, rule=answer)
+        else:
             print(f"There is no schedule {answer!r}. Which? ", end="", flush=True)
-            return
-        await self._client.ask("choose", bag=self._bag, rule=rule)
 
     # --- the end ----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bats.common.errors import UsageError
+from bats.common.units import seconds
 from bats.master.cli.words import amount, count, duration
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _OPTIONS: Final = (
     click.option("--pick", metavar="SCHEDULE",
                  help="Choose beforehand: cheapest, cheapest+10%, cheapest+20%, balanced, "
                  "fastest-20%, fastest-10% or fastest."),
+    click.option("--term", metavar="DURATION",
+                 help="For how long machines of short ATUs are reserved at a time (1m)."),
     click.option("-y", "--yes", is_flag=True,
                  help="Ask nothing: the balanced schedule, unless a limit or --pick says more."),
     click.option("--dry-run", is_flag=True, help="Show what would be run, and run nothing."),
@@ -51,6 +54,7 @@ class Wanted:
     sweep: "Sweep"
     clouds: "Clouds | None"  # None: none named, the master's
     rule: str  # "": nothing was decided beforehand
+    term_seconds: float | None = None
 
 
 def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,9 +84,15 @@ def wanted(
     )
     found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
-    return Wanted(
-        sweep, found, sweep.pick or ("fastest" if limited else "balanced" if given["yes"] else "")
-    )
+    usual = "fastest" if limited else "balanced" if given["yes"] else ""
+    return Wanted(sweep, found, sweep.pick or usual, _seconds(given["term"], "--term"))
+
+
+def _seconds(text: str | None, option: str) -> float | None:
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}.") from None
 
 
 def _file_and_words(
@@ -105,6 +115,8 @@ def _file_and_words(
 def body(want: Wanted) -> dict[str, Any]:
     """What `submit` is asked with."""
     found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
+    if want.term_seconds is not None:
+        found["term_seconds"] = want.term_seconds
     if want.clouds is not None:
         found["offerings"] = [asdict(one) for one in want.clouds.offerings]
         found["currency"] = want.clouds.currency
