@@ -12,6 +12,7 @@ from bats.master.cli.base import Common, command, common, run
 bats master                                   for this computer's users and workers
 bats master --clouds clouds.toml              bags that bring no clouds file use this one
 bats master --bind 0.0.0.0 --port 7000        for machines elsewhere
+bats master --web 8000                        with a web page; its link is printed
 bats master --reach head.example.org          the name under which they find it
 """
 )
@@ -21,6 +22,8 @@ bats master --reach head.example.org          the name under which they find it
               help="The port (default: the last one, else any that is free).")  # fmt: skip
 @click.option("--reach", multiple=True, metavar="HOST",
               help="A name or address by which machines reach this computer.")  # fmt: skip
+@click.option("--web", type=click.IntRange(0, 65535), metavar="PORT",
+              help="Serve the web page there, for this computer only; 0: any port that is free.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for what tasks write.")
 @common
 def master(
@@ -29,6 +32,7 @@ def master(
     bind: str,
     port: int,
     reach: tuple[str, ...],
+    web: int | None,
     output: Path | None,
 ) -> None:
     """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
@@ -48,11 +52,13 @@ def master(
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),
             "state": str(folder),
+            **({} if web is None else {"web": served.web.url}),
         }
         common.facts(facts, lambda: facts["access"] if common.quiet else (
             f"The master listens at {', '.join(served.addresses)}.\n"
             f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
             f"Workers:  bats worker --access {facts['worker_access']}"
+            + ("" if web is None else f"\nWeb page: {facts['web']}")
         ))  # fmt: skip
 
     options = Options(
@@ -63,5 +69,6 @@ def master(
         offerings=found.offerings,
         currency=found.currency,
         output=output,
+        web_port=web,
     )
     run(serve(options, ready))

@@ -29,7 +29,12 @@ def metrics(snapshot: Mapping[str, Any], view: RunView | None) -> str:
     one("up_seconds", "gauge", "How long the master has been up.", snapshot["up_seconds"])
     one("loop_lag_seconds", "gauge", "How late the event loop was last.", snapshot["lag_seconds"])
     one("store_backlog", "gauge", "Writes that wait to be committed.", snapshot["store_backlog"])
-    one("store_trouble", "gauge", "1 while the store cannot be written.", int(bool(snapshot["trouble"])))
+    one(
+        "store_trouble",
+        "gauge",
+        "1 while the store cannot be written.",
+        int(bool(snapshot["trouble"])),
+    )
     one("messages_total", "counter", "Messages from workers and clients.", snapshot["messages"])
     add(
         "refused_total",

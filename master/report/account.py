@@ -1,0 +1,85 @@
+"""All that a report tells of one bag, gathered from the store; no master need run."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import msgpack
+
+from bats.common.messages import BagId
+from bats.common.money import Money
+from bats.master.brain.engine import Engine
+from bats.master.brain.journal import event_from
+from bats.master.brain.schedules import Schedule
+from bats.master.brain.view import RunView, view
+from bats.master.report.chronicle import Chronicle
+from bats.master.report.failures import Failure, failures
+from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
+from bats.master.service.bag import Bag, bag_from
+from bats.master.store.reader import ClusterRow, Reader
+from bats.master.store.rows import DecisionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The schedule that was chosen, as it stood at that moment."""
+
+    schedule: Schedule | None  # None: a rule of the user's own, which no offer stands for
+    at: float
+    committed: Money  # for machines until then, the paid time that was to come included
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    bag: Bag
+    view: RunView
+    promise: Promise | None
+    chronicle: Chronicle
+    machines: list[Rented]
+    spending: list[tuple[float, Money]]
+    money: Shares  # billionths
+    time: Shares  # milliseconds of a slot
+    clusters: list[ClusterRow]
+    machines_by_cluster: Counter[str]
+    cost_by_cluster: Counter[str]
+    failures: list[Failure]
+    decisions: list[DecisionRow]
+
+
+def account(reader: Reader, number: BagId) -> Account:
+    """Replays the bag's journal: a second or so for 100,000 tasks."""
+    bag = bag_from(reader.bag(number))
+    engine = Engine(bag.settings)
+    run = engine.run
+    chronicle = Chronicle(bag.sweep.count)
+    promise = None
+    for _, now, written in reader.events(number):
+        committed, event = run.ledger.committed, msgpack.unpackb(written)
+        engine.handle(event_from(event), now)
+        chronicle.see(event, now, run.chosen_at)
+        if promise is None and run.chosen:
+            offer = next((one for one in run.schedules if one.name == run.chosen), None)
+            promise = Promise(offer, run.chosen_at, committed, run.tasks.done)
+    seen = view(run, run.now)
+    machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
+    money, time = Shares(), Shares()
+    cost_by_cluster: Counter[str] = Counter()
+    for machine in machines:
+        used = seconds_of(machine, chronicle.machines.get(machine.id), bag.sweep.slots)
+        money, time = money + divided(machine.cost, used), time + used
+        cost_by_cluster[machine.offering.name] += machine.cost
+    return Account(
+        bag,
+        seen,
+        promise,
+        chronicle,
+        machines,
+        spending(machines),
+        money,
+        time,
+        reader.clusters(number),
+        Counter(str(one.offering.name) for one in machines if one.since is not None),
+        cost_by_cluster,
+        failures(reader, number),
+        reader.decisions(number),
+    )

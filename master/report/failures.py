@@ -1,0 +1,63 @@
+"""Failed attempts, grouped by what seems to be their cause."""
+
+import re
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from bats.common.messages import BagId, Outcome
+from bats.master.store.reader import Reader, TaskQuery
+from bats.master.store.rows import TaskRow
+
+MOST_READ: Final = 20_000  # attempts; who has more failures finds their cause among these
+_EXAMPLES: Final = 8
+_BAD: Final = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_STARTED)
+_NUMBERS: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+@dataclass(slots=True)
+class Failure:
+    outcome: Outcome
+    exit_code: int
+    attempts: int = 0
+    for_good: int = 0  # of which their tasks were given up
+    tasks: list[int] = field(default_factory=list)  # the first few
+    excerpt: str = ""  # of the first
+
+    @property
+    def words(self) -> str:
+        """As a person would say it; a negative exit code is the signal that ended it."""
+        if self.outcome is Outcome.TIMED_OUT:
+            return "ran longer than its time limit"
+        if self.outcome is Outcome.NOT_STARTED:
+            return "could not be started"
+        if self.exit_code < 0:
+            return f"ended by signal {-self.exit_code}"
+        return f"exit code {self.exit_code}"
+
+
+def failures(reader: Reader, bag: BagId) -> list[Failure]:
+    """The commonest first. Outputs that differ only in numbers count as the same cause."""
+    groups: dict[tuple[Outcome, int, str], Failure] = {}
+    final = reader.tasks(bag, TaskQuery(outcomes=_BAD, limit=MOST_READ)).rows
+    retried = (row for row in reader.every_attempt(bag) if row.outcome in _BAD)
+    for row in final:
+        _count(groups, row).for_good += 1
+    for row in islice(retried, MOST_READ):
+        _count(groups, row)
+    return sorted(groups.values(), key=lambda one: (-one.attempts, one.exit_code, one.excerpt))
+
+
+def _count(groups: dict[tuple[Outcome, int, str], Failure], row: TaskRow) -> Failure:
+    key = (row.outcome, row.exit_code, cause(row.excerpt))
+    group = groups.setdefault(key, Failure(row.outcome, row.exit_code, excerpt=row.excerpt.strip()))
+    group.attempts += 1
+    if len(group.tasks) < _EXAMPLES and row.task not in group.tasks:
+        group.tasks.append(row.task)
+    return group
+
+
+def cause(excerpt: str) -> str:
+    """The last words, numbers left out: `ValueError: bad seed #`."""
+    lines = excerpt.strip().splitlines()
+    return _NUMBERS.sub("#", lines[-1].strip())[:200] if lines else ""

@@ -1,0 +1,236 @@
+"""The report: one HTML file that needs nothing else, neither a network nor a script."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from bats.common.messages import BagId
+from bats.common.money import UNITS, Money, show
+from bats.master.report.account import Account, account
+from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
+from bats.master.report.renting import CALLED
+from bats.master.report.svg import Drawing, duration
+from bats.master.report.timeline import timeline
+from bats.master.store.reader import Reader
+
+_WIDTH: Final = 948
+_MOST_MACHINES: Final = 200
+_MOST_FAILURES: Final = 12
+_LEGEND: Final = {
+    "task": "done",
+    "sample": "sample",
+    "copy": "copy or stopped",
+    "failed": "failed",
+    "starting": "starting",
+    "paid": "paid, idle",
+}
+
+
+def write(reader: Reader, bag: BagId, path: Path) -> Account:
+    """Write the report of a bag, ended or not; returns what it tells."""
+    told = account(reader, bag)
+    path.write_text(html(told), encoding="utf-8")
+    return told
+
+
+def html(told: Account) -> str:
+    style = "".join(
+        files("bats.master.report").joinpath(name).read_text()
+        for name in ("charts.css", "report.css")
+    )
+    title = f"{told.bag.name}: report of bag {told.bag.id}"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>"
+        f"{_head(told)}{_promise(told)}{_money(told)}{_machines(told)}{_tasks(told)}"
+        f"{_failures(told)}{_decisions(told)}{_list_of_machines(told)}"
+        "</main></body></html>\n"
+    )
+
+
+def _head(told: Account) -> str:
+    bag, run = told.bag, told.view
+    good = "good" if bag.state == "complete" else "bad"
+    began = time.strftime("%d %B %Y %H:%M", time.localtime(bag.began or bag.created))
+    took = duration((run.ended_at or run.now) - run.began_at)
+    first = escape(bag.sweep.preview(0)) if bag.sweep.count else ""
+    return (
+        f"<h1>{escape(bag.name)}</h1>"
+        f'<p><strong class="{good}">{escape(bag.state)}</strong>: {run.done:,} of {run.total:,} '
+        f"tasks done, {run.failed:,} failed, for {_amount(told, run.spent)} in {took}. "
+        f"{escape(bag.words)}</p>"
+        f'<p class="soft">Bag {bag.id}, begun {began}. The first task: <code>{first}</code></p>'
+    )
+
+
+def _promise(told: Account) -> str:
+    run, promise = told.view, told.promise
+    rows: list[tuple[str, str, str]] = []
+    ended = run.ended_at or run.now
+    if promise is not None and promise.schedule is not None:
+        offer = promise.schedule
+        after = Money(max(0, run.spent - promise.committed))
+        rows = [
+            ("price, from the choice on", _amount(told, offer.cost), _amount(told, after)),
+            ("time, from the choice on", duration(offer.makespan_seconds),
+             duration(ended - promise.at)),
+        ]  # fmt: skip
+        if offer.bounds:
+            sure = f"{100 * offer.bounds.confidence:.0f} %"
+            rows += [
+                (f"price at {sure}", f"at most {_amount(told, offer.bounds.cost)}",
+                 _amount(told, after)),
+                (f"time at {sure}", f"at most {duration(offer.bounds.makespan_seconds)}",
+                 duration(ended - promise.at)),
+            ]  # fmt: skip
+    if run.budget is not None:
+        rows.append(("budget", _amount(told, run.budget), _amount(told, run.spent)))
+    if run.deadline_at is not None:
+        rows.append(("deadline", duration(run.deadline_at - run.began_at),
+                     duration(ended - run.began_at)))  # fmt: skip
+    if promise is None:
+        words = "No schedule was chosen: the bag ended, or still is, in its sampling phase."
+    else:
+        done = f"{promise.done:,} tasks were done and {_amount(told, promise.committed)} committed"
+        words = f"Chosen: {run.chosen or 'by rule'}, after {duration(promise.at)}, when {done}."
+    table = _table(("", "Promised", "Came to be"), rows, numbers=(1, 2)) if rows else ""
+    return f"<h2>Promise and outcome</h2><p>{escape(words)}</p>{table}"
+
+
+def _money(told: Account) -> str:
+    paid = told.view.spent > 0
+    shares = told.money if paid else told.time
+    whole = sum(getattr(shares, part.name) for part in fields(shares))
+    if not whole:
+        return ""
+    drawing = Drawing(_WIDTH, 30, "Shares of what was paid for")
+    x, rows = 0.0, []
+    for part in fields(shares):
+        amount = getattr(shares, part.name)
+        share = amount / whole
+        said = _amount(told, Money(amount)) if paid else duration(amount / 1000)
+        drawing.rectangle(x, 0, _WIDTH * share, 30, part.name, f"{CALLED[part.name]}: {said}")
+        x += _WIDTH * share
+        swatch = f'<span class="swatch {part.name}"></span> {CALLED[part.name]}'
+        rows.append((swatch, said, f"{100 * share:.1f} %"))
+    title = "Where each dollar went" if paid else "Where the machines' time went"
+    if paid and told.bag.settings.currency != "$":
+        title = "Where the money went"
+    body = _table(("", "Money" if paid else "Slot time", "Share"), rows, numbers=(1, 2), raw=(0,))
+    words = "Each machine's bill, divided by what its paid time was used for."
+    return f"<h2>{title}</h2><p class=soft>{words if paid else ''}</p>{drawing.text()}{body}"
+
+
+def _machines(told: Account) -> str:
+    run, currency = told.view, told.bag.settings.currency
+    drawn = timeline(told.machines, told.chronicle, (), run.now, _WIDTH, currency)
+    legend = "".join(f'<li class="{kind}">{words}</li>' for kind, words in _LEGEND.items())
+    found = {row.cluster: row for row in told.clusters}
+    rows = []
+    for offering in told.bag.settings.offerings:
+        row, cost = found.get(offering.name), Money(told.cost_by_cluster[offering.name])
+        done = row.done if row else 0
+        rows.append(
+            (
+                offering.name,
+                f"{_amount(told, offering.price)} / {duration(offering.atu_seconds)}",
+                f"{told.machines_by_cluster[offering.name]:,} of {offering.max_machines:,}",
+                f"{done:,}",
+                duration(row.mean_seconds) if row and done else "–",
+                duration(row.longest_seconds) if row and done else "–",
+                _amount(told, cost),
+                f"{cost / UNITS / done:.4g}" if done and cost else "–",
+            )
+        )
+    heads = ("Cluster", "Price", "Machines", "Tasks done", "Mean runtime", "Longest", "Cost",
+             "Cost of a task")  # fmt: skip
+    return (
+        f'<h2>Machines</h2><ul class="legend">{legend}</ul>{drawn}'
+        f"{_table(heads, rows, numbers=range(1, 8))}"
+    )
+
+
+def _tasks(told: Account) -> str:
+    run, currency = told.view, told.bag.settings.currency
+    parts = [progress(told.chronicle, run.total, run.now, _WIDTH)]
+    if run.spent:
+        parts.append(money(told.spending, run.limit, run.now, _WIDTH, currency))
+    for name, bins in sorted(runtimes_by_cluster(told.machines, told.chronicle).items()):
+        parts.append(f"<h3>Runtimes on {escape(name)}</h3>{histogram(bins, name, _WIDTH)}")
+    return f"<h2>Tasks and money over time</h2>{''.join(parts)}"
+
+
+def _failures(told: Account) -> str:
+    if not told.failures:
+        return "<h2>Failures</h2><p>None.</p>"
+    parts = []
+    for group in told.failures[:_MOST_FAILURES]:
+        tasks = ", ".join(map(str, group.tasks)) + (", …" if group.attempts > 8 else "")
+        output = f"<pre>{escape(group.excerpt)}</pre>" if group.excerpt else ""
+        count = f"{group.attempts:,} attempt{'' if group.attempts == 1 else 's'}"
+        parts.append(
+            f"<h3>{count}: {escape(group.words)}</h3>"
+            f"<p>{group.for_good:,} given up for good. Tasks {tasks}.</p>{output}"
+        )
+    rest = len(told.failures) - _MOST_FAILURES
+    more = f"<p>… and {rest:,} more kinds of failure.</p>" if rest > 0 else ""
+    return f"<h2>Failures</h2>{''.join(parts)}{more}"
+
+
+def _decisions(told: Account) -> str:
+    items = "".join(
+        f"<li><span>{duration(max(0.0, row.time))}</span>{escape(row.words)}</li>"
+        for row in told.decisions
+    )
+    return f'<h2>Decisions</h2><ol class="decisions">{items}</ol>'
+
+
+def _list_of_machines(told: Account) -> str:
+    rows = [
+        (
+            str(one.id),
+            one.offering.name,
+            duration(one.since) if one.since is not None else "never came",
+            duration(one.until - one.since) if one.since is not None else "–",
+            f"{time.done:,}" if (time := told.chronicle.machines.get(one.id)) else "0",
+            _amount(told, one.cost),
+            one.reason,
+        )
+        for one in told.machines[:_MOST_MACHINES]
+    ]
+    rest = len(told.machines) - len(rows)
+    more = f"<p>… and {rest:,} more; the CSV has them all.</p>" if rest else ""
+    heads = ("Machine", "Cluster", "Came after", "Stayed", "Tasks", "Cost", "Why it left")
+    return f"<h2>List of machines</h2>{_table(heads, rows, numbers=(0, 2, 3, 4, 5))}{more}"
+
+
+def _table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Iterable[int] = (),
+    raw: Iterable[int] = (),
+) -> str:
+    right, as_is = set(numbers), set(raw)
+
+    def cells(name: str, row: Sequence[str]) -> str:
+        return "".join(
+            f"<{name}{' class=number' if k in right else ''}>"
+            f"{cell if k in as_is else escape(cell)}</{name}>"
+            for k, cell in enumerate(row)
+        )
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    head = f"<tr>{cells('th', heads)}</tr>"
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _amount(told: Account, amount: Money) -> str:
+    return show(amount, told.bag.settings.currency)
