@@ -94,6 +94,11 @@ def exact_cells(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money) -> i
     return highest // unit
 
 
+def forget() -> None:
+    """Drop the remembered tables, for those who measure."""
+    _row.cache_clear()
+
+
 def _paid(clusters: tuple[Cluster, ...], limits: Mix) -> list[int]:
     return [i for i, cluster in enumerate(clusters) if not cluster.offering.free and limits[i] > 0]
 

@@ -20,7 +20,7 @@ from typing import Final
 from bats.common import billing
 from bats.common.money import Money
 from bats.master.brain.bounded import most_speed, speed_if_split
-from bats.master.brain.frontier import MOST_CELLS, Frontier, exact_cells, frontier
+from bats.master.brain.frontier import MOST_CELLS, exact_cells, frontier
 from bats.master.brain.problem import (
     TIE,
     Plan,
@@ -31,13 +31,14 @@ from bats.master.brain.problem import (
     plan_of,
 )
 
-FEW_CELLS: Final = 1 << 16
-"""A table up to this long is filled in a few milliseconds, less than several knapsacks take."""
+FEW_CELLS: Final = 1 << 13
+"""A table up to this long is filled in less than a millisecond."""
 
-CELLS_PER_KNAPSACK: Final = 1 << 13
+CELLS_PER_KNAPSACK: Final = 1 << 12
 """About how much of a longer table could be filled instead of solving one knapsack."""
 
-AHEAD: Final = 64  # steps with split machines before one with whole ones, which is dearer
+AHEAD: Final = 64
+"""So many steps at most are made with split machines before one with whole ones."""
 
 
 def knapsack(problem: Problem) -> Plan | None:
@@ -51,121 +52,108 @@ def knapsack(problem: Problem) -> Plan | None:
     everything = all_machines(problem.clusters, problem.tasks)
     if everything.speed <= 0 or not problem.in_time(everything.makespan_seconds):
         return None
-    plan = _affordable(problem, everything)
-    return plan if plan is not None and problem.in_time(plan.makespan_seconds) else None
-
-
-def _affordable(problem: Problem, everything: Plan) -> Plan | None:
     if everything.cost <= problem.budget:
         return everything
     if problem.budget < least_cost(problem):
         return None
-    makespan = max(everything.makespan_seconds, problem.known_seconds)
-    paid = [
-        i
-        for i, cluster in enumerate(problem.clusters)
-        if everything.mix[i] > 0 and not cluster.offering.free
-    ]
-    offering = problem.clusters[paid[0]].offering
-    atus = billing.atus(offering, makespan)
-    ceiling = Money(problem.budget // atus)
-    cells = exact_cells(problem.clusters, everything.mix, ceiling)
-    tabular = cells <= MOST_CELLS and all(
-        problem.clusters[i].offering.atu_seconds == offering.atu_seconds
-        and problem.clusters[i].offering.minimum_seconds == offering.minimum_seconds
-        for i in paid
-    )
-    if not tabular or cells > FEW_CELLS:
-        most_steps = cells // CELLS_PER_KNAPSACK if tabular else None
-        plan, surely = _one_by_one(problem, paid, everything, makespan, most_steps)
-        if surely or not tabular:
-            return plan
-    table = frontier(problem.clusters, everything.mix, ceiling)
-    return _by_frontier(problem, table, paid[0], makespan)
+    plan = _Search(problem, everything).fastest()
+    return plan if plan is not None and problem.in_time(plan.makespan_seconds) else None
 
 
-def _by_frontier(problem: Problem, table: Frontier, any_paid: int, makespan: float) -> Plan | None:
-    offering = problem.clusters[any_paid].offering
-    while problem.in_time(makespan):
-        atus = billing.atus(offering, makespan)
-        price = Money(problem.budget // atus)
-        speed = table.speed_within(price)
-        if speed <= 0:
-            return None
-        makespan = max(makespan, problem.tasks / speed)
-        if billing.atus(offering, makespan) == atus:
-            plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
-            if plan.cost <= problem.budget:
-                return plan
+class _Search:
+    """From the fast side towards the first mix that can pay for itself."""
+
+    def __init__(self, problem: Problem, everything: Plan) -> None:
+        self.problem = problem
+        self.limits = everything.mix
+        self.start = max(everything.makespan_seconds, problem.known_seconds)
+        clusters = problem.clusters
+        free = [i for i, cluster in enumerate(clusters) if cluster.offering.free]
+        self.free_speed = math.fsum(self.limits[i] * clusters[i].speed for i in free)
+        self.paid = [i for i, a in enumerate(self.limits) if a > 0 and i not in free]
+        self.offerings = [clusters[i].offering for i in self.paid]
+        self.speeds = [clusters[i].speed for i in self.paid]
+        self.counts = [self.limits[i] for i in self.paid]
+        ways = {(offering.atu_seconds, offering.minimum_seconds) for offering in self.offerings}
+        self.billed_alike = len(ways) == 1
+
+    def fastest(self) -> Plan | None:
+        makespan, exact = self.start, True
+        for step in itertools.count():
+            makespan = self._ahead(makespan)
+            if not self.problem.in_time(makespan):
+                return None
+            cells = self._cells(makespan)
+            if cells <= max(FEW_CELLS, min(step * CELLS_PER_KNAPSACK, MOST_CELLS)):
+                return self._by_frontier(makespan)
+            bills = self._bills(makespan)
+            plan = self._fill(bills, self.problem.budget)
+            if not plan.exact and cells <= MOST_CELLS:
+                return self._by_frontier(makespan)
+            exact = exact and plan.exact
+            if plan.speed <= 0:
+                return None
+            if plan.cost <= self.problem.budget:
+                return replace(self._cheapest_alike(bills, plan), exact=exact)
             makespan = max(makespan, plan.makespan_seconds)
-    return None
+        return None
 
+    def _bills(self, makespan: float) -> list[Money]:
+        return [billing.charge(offering, makespan) for offering in self.offerings]
 
-def _one_by_one(
-    problem: Problem, paid: list[int], everything: Plan, makespan: float, most_steps: int | None
-) -> tuple[Plan | None, bool]:
-    """The plan, and whether it is surely the optimum: not if `most_steps` did not lead to it."""
-    surely = True
-    for _ in itertools.count() if most_steps is None else range(most_steps):
-        if not problem.in_time(makespan):
-            return None, surely
-        makespan = _not_faster_than(problem, paid, everything, makespan)
-        bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
-        plan = _fill(problem, paid, bills, everything, problem.budget)
-        surely = surely and plan.exact
-        if plan.speed <= 0:
-            return None, surely
-        makespan = max(makespan, plan.makespan_seconds)
-        if plan.cost <= problem.budget:
-            plan = _cheapest_alike(problem, paid, bills, everything, plan)
-            return replace(plan, exact=surely), surely
-    return None, False
+    def _ahead(self, makespan: float) -> float:
+        """Go on to about where at least a mix of split machines can pay for its ATUs."""
+        bills: list[Money] = []
+        for _ in range(AHEAD):
+            before, bills = bills, self._bills(makespan)
+            split = speed_if_split(self.speeds, bills, self.counts, self.problem.budget)
+            speed = self.free_speed + split
+            if bills == before or speed <= 0:
+                break
+            makespan = max(makespan, self.problem.tasks / (speed * (1 + TIE)))
+        return makespan
 
+    def _price(self, makespan: float) -> Money:
+        """What a mix may cost per ATU, if all are billed alike."""
+        return Money(self.problem.budget // billing.atus(self.offerings[0], makespan))
 
-def _not_faster_than(problem: Problem, paid: list[int], everything: Plan, makespan: float) -> float:
-    """Go ahead to about where at least a mix of split machines can pay for its ATUs."""
-    speeds = [problem.clusters[i].speed for i in paid]
-    counts = [everything.mix[i] for i in paid]
-    free_speed = math.fsum(
-        a * cluster.speed
-        for a, cluster in zip(everything.mix, problem.clusters, strict=True)
-        if cluster.offering.free
-    )
-    bills: list[Money] = []
-    for _ in range(AHEAD):
-        before = bills
-        bills = [billing.charge(problem.clusters[i].offering, makespan) for i in paid]
-        speed = free_speed + speed_if_split(speeds, bills, counts, problem.budget)
-        if bills == before or speed <= 0:
-            break
-        makespan = max(makespan, problem.tasks / (speed * (1 + TIE)))
-    return makespan
+    def _cells(self, makespan: float) -> float:
+        if not self.billed_alike:
+            return math.inf
+        return exact_cells(self.problem.clusters, self.limits, self._price(makespan))
 
+    def _by_frontier(self, makespan: float) -> Plan | None:
+        problem, offering = self.problem, self.offerings[0]
+        table = frontier(problem.clusters, self.limits, self._price(makespan))
+        while problem.in_time(makespan):
+            price = self._price(makespan)
+            speed = table.speed_within(price)
+            if speed <= 0:
+                return None
+            atus = billing.atus(offering, makespan)
+            makespan = max(makespan, problem.tasks / speed)
+            if billing.atus(offering, makespan) == atus:
+                plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
+                if plan.cost <= problem.budget:
+                    return plan
+                makespan = max(makespan, plan.makespan_seconds)
+        return None
 
-def _fill(
-    problem: Problem, paid: list[int], bills: list[Money], everything: Plan, budget: Money
-) -> Plan:
-    """The fastest mix when a machine costs what its bill says, and that bill's plan."""
-    bought = most_speed(
-        [problem.clusters[i].speed for i in paid],
-        bills,
-        [everything.mix[i] for i in paid],
-        budget,
-    )
-    mix = list(everything.mix)
-    for i, count in zip(paid, bought.counts, strict=True):
-        mix[i] = count
-    return plan_of(problem.clusters, problem.tasks, tuple(mix), exact=bought.exact)
+    def _fill(self, bills: list[Money], budget: Money) -> Plan:
+        """The fastest mix when a machine costs what its bill says, and that mix's plan."""
+        bought = most_speed(self.speeds, bills, self.counts, budget)
+        mix = list(self.limits)
+        for i, count in zip(self.paid, bought.counts, strict=True):
+            mix[i] = count
+        problem = self.problem
+        return plan_of(problem.clusters, problem.tasks, tuple(mix), exact=bought.exact)
 
-
-def _cheapest_alike(
-    problem: Problem, paid: list[int], bills: list[Money], everything: Plan, plan: Plan
-) -> Plan:
-    """Of the mixes that are as fast, the cheapest."""
-    least = plan.speed * (1 - TIE)
-    while plan.cost > 0:
-        cheaper = _fill(problem, paid, bills, everything, Money(plan.cost - 1))
-        if cheaper.speed < least or cheaper.cost >= plan.cost:
-            return plan
-        plan = cheaper
-    return plan
+    def _cheapest_alike(self, bills: list[Money], plan: Plan) -> Plan:
+        """Of the mixes that are as fast, the cheapest."""
+        least = plan.speed * (1 - TIE)
+        while plan.cost > 0:
+            cheaper = self._fill(bills, Money(plan.cost - 1))
+            if cheaper.speed < least or cheaper.cost >= plan.cost:
+                break
+            plan = cheaper
+        return plan
