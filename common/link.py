@@ -15,6 +15,7 @@ from bats.common.keys import KeyPair
 
 ZAP_DOMAIN: Final = b"bats"
 _WAITING_MESSAGES: Final = 1000  # per peer and direction; beyond that a flood waits in its own TCP
+_WAITING_AT_HOME: Final = 100_000
 _HANDSHAKE_MS: Final = 10_000  # a peer that only connects is let go after that
 _PING_MS: Final = 5_000
 _PONG_MS: Final = 20_000  # beneath the heartbeats that carry state: closes half-open connections
@@ -38,6 +39,7 @@ def set_up_client(socket: "zmq.Socket[Any]", pair: KeyPair, server_key: str) -> 
     socket.setsockopt(zmq.CONNECT_TIMEOUT, _HANDSHAKE_MS)
     socket.setsockopt(zmq.RECONNECT_IVL, _RETRY_MS)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RETRY_LONGEST_MS)
+    socket.setsockopt(zmq.SNDHWM, _WAITING_AT_HOME)  # its own memory, and an outbox may be long
     # Nothing is queued for a master that is not there: what is said on a new connection starts
     # with Hello, not with leftovers.
     socket.setsockopt(zmq.IMMEDIATE, 1)
