@@ -1,27 +1,30 @@
 """A client's end of the link: asks the master, and says in a sentence when it cannot be reached."""
 
 import asyncio
+import hashlib
 import itertools
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 import zmq
 import zmq.asyncio
 
-from bats.common.codec import ProtocolError, decode, encode
+from bats.common.codec import CHUNK_BYTES, ProtocolError, decode, encode
 from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, UsageError
 from bats.common.keys import Access
 from bats.common.link import set_up_client
-from bats.common.messages import Chunk, Refused, Reply, Request
+from bats.common.messages import BlobChunk, BlobStored, Chunk, Refused, Reply, Request
 
 Body = dict[str, Any]
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 60.0
 _TELLING_SECONDS: Final = 0.3  # an address that is refused gets so long to come up after all
+_TRIES: Final = 5
 _EVENT: Final = struct.Struct("=HI")
 _WATCHED: Final = (
     zmq.Event.HANDSHAKE_SUCCEEDED
@@ -48,6 +51,7 @@ class Client:
         self.address = address
         self._release = version("bats-scheduler")
         self._numbers = itertools.count(1)
+        self._files: dict[str, asyncio.Queue[BlobStored]] = {}
         self._open: dict[int, asyncio.Queue[Chunk | Reply | BatsError]] = {}
         self._socket = context.socket(zmq.DEALER)
         set_up_client(self._socket, access.pair, access.server_key)
@@ -97,6 +101,33 @@ class Client:
         finally:
             del self._open[number]
 
+    async def send_file(self, path: Path) -> tuple[str, int]:
+        """Put a file's content where tasks can have it; its SHA-256 and size.
+
+        Goes on with what is there already; other questions may be asked meanwhile.
+        """
+        sha256, total = await asyncio.to_thread(_digest, path)
+        heard = self._files[sha256] = asyncio.Queue()
+        held, data = 0, b""
+        try:
+            with path.open("rb") as file:
+                for _ in range(2 * total // CHUNK_BYTES + _TRIES):
+                    frame = encode(BlobChunk(sha256, held, total, data))
+                    async with asyncio.timeout(ANSWER_SECONDS):
+                        await self._socket.send(frame)
+                        held = (await heard.get()).offset
+                    if held >= total and (data or held):
+                        return sha256, total
+                    file.seek(held)
+                    data = file.read(CHUNK_BYTES)
+                    if not data and not total:
+                        return sha256, total
+        except TimeoutError:
+            raise UnreachableError(f"The master did not take {path}.") from None
+        finally:
+            del self._files[sha256]
+        raise UsageError(f"{path} changed while it was sent; send it again.")
+
     # --- the connection ---
 
     async def up(self, seconds: float) -> str:
@@ -140,6 +171,9 @@ class Client:
             if isinstance(message, Chunk | Reply):
                 if waiting := self._open.get(message.id):
                     waiting.put_nowait(message)
+            elif isinstance(message, BlobStored):
+                if sending := self._files.get(message.sha256):
+                    sending.put_nowait(message)
             elif isinstance(message, Refused):
                 self._tell_all(UnreachableError(f"The master refused: {message.reason}."))
 
@@ -175,6 +209,14 @@ async def connect(
         if client is not None:
             client.close()
         context.destroy(200)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+    except OSError as error:
+        raise UsageError(f"The input {path} cannot be read: {error.strerror}.") from None
 
 
 def _error(reply: Reply) -> BatsError:

@@ -17,6 +17,7 @@ from bats.master.brain.state import MANUAL
 from bats.master.brain.view import view
 from bats.master.service.admission import Admission
 from bats.master.service.bag import BROKEN, OPEN, QUEUED, RUNNING, Bag, bag_from
+from bats.master.service.files import Files
 from bats.master.service.fleet import Fleet
 from bats.master.service.numbers import bag_of, by_hand, inside
 from bats.master.service.options import Options
@@ -41,14 +42,18 @@ class Bags:
         workers: Workers,
         fleet: Fleet,
         admission: Admission,
+        files: Files,
     ) -> None:
         self._options = options
         self._store = store
         self._workers = workers
         self._fleet = fleet
         self._admission = admission
+        self._files = files
         self._loop = asyncio.get_running_loop()
-        self.around = Surroundings(store, workers, fleet, self._ended, self._broke, self._freed)
+        self.around = Surroundings(
+            store, workers, fleet, files, self._ended, self._broke, self._freed
+        )
         self.known: dict[BagId, Bag] = {}
         self.loaded: dict[BagId, Runner] = {}
         self.running: Runner | None = None
@@ -106,6 +111,7 @@ class Bags:
                 self._admission.admit(row.id, row.public_key.decode(), ticket=ticket)
         self._fleet.adopt(runner)
         runner.resume()
+        runner.fetch_missing(reader.every_task(bag.id))
         self._after(self._options.rejoin_seconds, self._expect_machines, runner)
 
     def _expect_machines(self, runner: Runner) -> None:
@@ -124,6 +130,7 @@ class Bags:
         self.known[bag.id] = bag
         self._last_bag = bag.id
         self._store.bag(bag.row())
+        self._store.hold(bag.id, [sha256 for _, sha256, _, _ in bag.inputs])
         self._store.then(self.go_on)
 
     def happen(self, runner: Runner, event: Event) -> None:
@@ -272,6 +279,7 @@ class Bags:
         return runner.lease_seconds(worker.machine) if runner else FREE_LEASE_SECONDS
 
     def joined(self, worker: Worker) -> None:
+        self._files.again(worker.machine)
         if by_hand(worker.machine):
             self._attach(worker)
             return

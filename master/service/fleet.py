@@ -15,6 +15,7 @@ from bats.master.brain.events import Cause, SetAside
 from bats.master.brain.machine import MachineState
 from bats.master.brain.state import MANUAL
 from bats.master.service.admission import Admission
+from bats.master.service.files import Files
 from bats.master.service.numbers import by_hand, outside
 from bats.master.service.options import Options
 from bats.master.service.runner import Runner
@@ -35,6 +36,7 @@ class Fleet:
         self._machines: dict[MachineId, tuple[Yard, Watched]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.workers: Workers | None = None
+        self.files: Files | None = None
         self.addresses: tuple[str, ...] = ()
         self.server_key = ""
 
@@ -162,11 +164,13 @@ class Fleet:
         key = _key(offering)
         if (yard := self._yards.get(key)) is None:
             assert self.workers is not None
+            assert self.files is not None
             keeper = Yardkeeper(
                 self._options,
                 self._admission,
                 self._store,
                 self.workers,
+                self.files,
                 self.addresses,
                 self.server_key,
                 self.set_aside,
@@ -178,6 +182,8 @@ class Fleet:
     def _gone(self, machine: MachineId) -> None:
         self._machines.pop(machine, None)
         self._admission.revoke(machine)
+        if self.files is not None:
+            self.files.gone(machine)
 
 
 def _key(offering: Offering) -> tuple[str, str, str]:

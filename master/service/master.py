@@ -16,8 +16,9 @@ from bats.common.errors import StoreDamagedError
 from bats.common.keys import Access, read_access
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
 from bats.deploy.protocol import Site
-from bats.master.service.admission import Admission, Peer
+from bats.master.service.admission import Admission, Peer, Role
 from bats.master.service.bags import Bags
+from bats.master.service.files import Files
 from bats.master.service.fleet import Fleet
 from bats.master.service.hall import Hall
 from bats.master.service.home import ACCESS, Home, addresses
@@ -91,10 +92,13 @@ class Master:
             options.silence_seconds,
         )
         self._closers.append(self.workers.close)
+        self.files = Files(self.blobs, self.router, self.workers.route_of)
+        self._closers.append(self.files.close)
         self.fleet.workers = self.workers
+        self.fleet.files = self.files
         self.fleet.addresses = self.addresses
         self.fleet.server_key = home.server.public
-        self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission)
+        self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission, self.files)
         self.workers.office = self.bags
         self._closers.append(self.bags.close)
         self.requests = Requests(self, self.router)
@@ -205,7 +209,16 @@ class Master:
         self.requests.take(route, request)
 
     def file(self, route: bytes, peer: Peer, message: WantBlob | BlobChunk | BlobStored) -> None:
-        log.warning("refused: files are not taken", peer=str(peer), bytes=len(route) and 0)
+        worker = self.workers.on(route)
+        match message:
+            case WantBlob():
+                self.files.give(route, message)
+            case BlobChunk() if peer.role is Role.CLIENT:
+                self.files.take_from_client(route, message)
+            case BlobChunk() if worker is not None:
+                self.files.take_from_machine(worker.machine, message)
+            case BlobStored(sha256, 0) if worker is not None:
+                self.files.not_there(worker.machine, sha256)
 
     # --- what may happen --------------------------------------------------------------------------
 

@@ -120,6 +120,8 @@ async def _submit(asked: Asked) -> Body:
     number = service.store.new_bag()
     bag = await loop.run_in_executor(None, bag_from_body, asked.body, number, service.options)
     await loop.run_in_executor(None, make_output_folder, bag)
+    if missing := [name for name, sha, *_ in bag.inputs if not service.blobs.has(sha)]:
+        raise UsageError(f"The input {missing[0]} has not been sent to the master.")
     service.bags.submit(bag)
     await service.store.committed()
     log.info("bag submitted", bag=bag.id, name=bag.name, tasks=bag.sweep.count)

@@ -7,7 +7,7 @@ are told to run or kill goes out at once, for a restart finds out from them what
 import asyncio
 import gc
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -50,10 +50,12 @@ from bats.master.brain.machine import MachineState
 from bats.master.brain.state import Phase
 from bats.master.service.bag import Bag
 from bats.master.service.clock import BagClock
+from bats.master.service.files import Files, Wanted, target_of
 from bats.master.service.numbers import by_hand, inside, outside
 from bats.master.service.worker import Worker
 from bats.master.service.workers import Workers
-from bats.master.store.rows import DecisionRow, Finished, MachineRow
+from bats.master.store.blobs import is_sha256
+from bats.master.store.rows import DecisionRow, Finished, MachineRow, TaskRow
 from bats.master.store.store import Store
 
 log = structlog.get_logger()
@@ -76,6 +78,7 @@ class Surroundings:
     store: Store
     workers: Workers
     fleet: Fleet
+    files: Files
     ended: Callable[["Runner"], None]
     broke: Callable[["Runner", BaseException], None]
     freed: Callable[[MachineId], None]  # a worker started by hand has nothing to do here any more
@@ -216,9 +219,28 @@ class Runner:
 
     def _record(self, command: Record) -> None:
         machine = outside(self.id, command.machine)
-        self._store.results(
-            [self._finished(machine, self._result(ending)) for ending in command.endings]
-        )
+        rows = [self._finished(machine, self._result(ending)) for ending in command.endings]
+        self._store.results(rows)
+        for row in rows:
+            if row.result.outputs:
+                self._fetch(machine, row.result)
+
+    def _fetch(self, machine: MachineId, result: Result | TaskRow) -> None:
+        """Get what the task left, now that its result counts."""
+        wanted = []
+        for name, sha256, size in result.outputs:
+            target = target_of(self.bag.output_folder, result.task, result.attempt, name)
+            if target is None or not is_sha256(sha256):
+                log.warning("refused: an output's name", machine=machine, name=name[:200])
+            else:
+                wanted.append(Wanted(sha256, size, target))
+        self._around.files.fetch(machine, wanted)
+
+    def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
+        """After a restart: what had been recorded and not yet fetched."""
+        for row in rows:
+            if row.outputs and self.wants(row.machine):
+                self._fetch(row.machine, row)
 
     def _keep_the_rest(self) -> None:
         """Results that settled nothing: copies that came later, failures that are tried again."""

@@ -18,6 +18,7 @@ from bats.master.brain.state import MANUAL
 from bats.master.brain.tail import STRATEGIES
 from bats.master.service.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
+from bats.master.store.blobs import is_sha256
 from bats.master.sweep.sweep import Sweep
 
 Check = Callable[[Any], bool]
@@ -56,6 +57,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         _settings(given, sweep, offerings, options),
         time.time(),
         str(folder),
+        _inputs(given.get("inputs") or []) or (),
         state=HELD if given.get("hold") else QUEUED,
     )
 
@@ -161,6 +163,22 @@ def _settings(
     )
 
 
+def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
+    """None if they are no such rows."""
+    if not isinstance(written, list):
+        return None
+    rows = []
+    for row in written:
+        match row:
+            case [str() as name, str() as sha256, int() as size, int() as mode] if is_sha256(
+                sha256
+            ):
+                rows.append((name, sha256, size, mode))
+            case _:
+                return None
+    return tuple(rows)
+
+
 def is_rule(value: Any) -> bool:
     """Whether it names a way to choose a schedule."""
     return value in RULES
@@ -204,6 +222,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str]]] = {
     "losses": (_whole(0, 1000), "a whole number from 0 to 1000"),
     "seed": (_whole(0), "a whole number, 0 or more"),
     "currency": (_text, "a text"),
+    "inputs": (lambda value: _inputs(value) is not None, "rows of name, sha256, bytes and mode"),
     "hold": (_truth, "true or false"),
     "output_folder": (lambda value: _text(value) and value.startswith("/"), "an absolute path"),
 }

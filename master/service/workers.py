@@ -100,6 +100,11 @@ class Workers:
     def of(self, machine: MachineId) -> Worker | None:
         return self._by_machine.get(machine)
 
+    def route_of(self, machine: MachineId) -> bytes | None:
+        """Its connection, if it has one now."""
+        worker = self._by_machine.get(machine)
+        return worker.route if worker and worker.route in self._by_route else None
+
     def on(self, route: bytes) -> Worker | None:
         return self._by_route.get(route)
 

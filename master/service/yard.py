@@ -21,6 +21,7 @@ from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sightin
 from bats.master.brain.events import Cause
 from bats.master.brain.fleet import FREE_LEASE_SECONDS
 from bats.master.service.admission import Admission
+from bats.master.service.files import Files
 from bats.master.service.numbers import inside
 from bats.master.service.options import Options
 from bats.master.service.runner import Runner
@@ -32,6 +33,7 @@ _GROWTH: Final = 1.6  # from one look to the next while nothing changes
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 _FAREWELL_SECONDS: Final = 5.0  # for a worker that is told to stop, before its machine is
+_FETCH_SECONDS: Final = 60.0  # for outputs still on a machine that costs nothing
 _MOST_SURPRISES: Final = 5  # errors in a row that the back end itself did not expect
 _LOG_LINES: Final = 12
 
@@ -79,6 +81,7 @@ class Yardkeeper:
     admission: Admission
     store: Store
     workers: Workers
+    files: Files
     addresses: tuple[str, ...]
     server_key: str
     set_aside: Callable[[Runner, int, Iterable[MachineId], str], None]
@@ -209,7 +212,10 @@ class Yard:
         self._do(self._stop(machines))
 
     async def _stop(self, machines: list[Watched]) -> None:
-        """First the worker is told, so that it can report; then the machine is ended."""
+        """First what tasks left there is fetched, then the worker told, so that it can report."""
+        patience = _FETCH_SECONDS if self.offering.free else self.offering.boundary_seconds / 2
+        files = self._keeper.files
+        await asyncio.gather(*(files.fetched(one.machine, patience) for one in machines))
         told = [one for one in machines if self._keeper.workers.stop(one.machine, one.stopping)]
         if told:
             seconds = min(_FAREWELL_SECONDS, self.offering.atu_seconds / 10)

@@ -15,6 +15,10 @@ FOLDER: Final = "blobs"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 
+def is_sha256(text: str) -> bool:
+    return _SHA256.match(text) is not None
+
+
 class DamagedBlobError(BatsError):
     """A content is not what its name says; it has been forgotten: ask for it again."""
 

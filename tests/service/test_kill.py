@@ -65,7 +65,7 @@ async def test_results_that_come_while_the_master_is_dead_are_kept_by_the_worker
     master = killable(heartbeat_seconds=0.5)
     master.start()
     async with master.client() as client:
-        bag = (await client.ask("submit", sweep=sweep(2, counting(marks, 0.6))))["bag"]
+        bag = (await client.ask("submit", sweep=sweep(2, counting(marks, 1.5))))["bag"]
         await becomes(client, bag, lambda status: status.get("running") == 2)
         await eventually(lambda: _busy(client))
     master.kill()

@@ -1,0 +1,94 @@
+"""Files go to the machines whose tasks need them, and what tasks leave comes back, whole."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_helpers import KillableMaster, becomes, eventually, over, sweep, workers_in
+from test_kill import Make
+
+from bats.common.errors import UsageError
+from bats.master.client import Client
+from bats.master.service.files import target_of
+from bats.master.service.master import Master
+
+
+async def sent(client: Client, path: Path, name: str = "") -> list[Any]:
+    sha256, size = await client.send_file(path)
+    return [name or path.name, sha256, size, 0o644]
+
+
+async def test_inputs_reach_tasks_and_outputs_come_back(client: Client, tmp_path: Path) -> None:
+    big, small = tmp_path / "big", tmp_path / "small.txt"
+    big.write_bytes(os.urandom(3_000_000))
+    small.write_text("hello")
+    (tmp_path / "empty").touch()
+    inputs = [
+        await sent(client, big, "data/big"),
+        await sent(client, small),
+        await sent(client, tmp_path / "empty"),
+    ]
+    assert await sent(client, big, "data/big") == inputs[0]  # the second time nothing is sent
+    command = "mkdir out; cat data/big small.txt empty > out/{x}; echo {x} > number"
+    submitted = await client.ask(
+        "submit", sweep=sweep(4, command, outputs=("out", "number")), inputs=inputs
+    )
+    status = await over(client, submitted["bag"])
+    assert (status["state"], status["done"]) == ("complete", 4)
+    folder = Path(status["output_folder"]) / "0"
+    wanted = hashlib.sha256(big.read_bytes() + b"hello").hexdigest()
+    for task in range(4):
+        found = (folder / str(task) / "out" / str(task)).read_bytes()
+        assert hashlib.sha256(found).hexdigest() == wanted
+        assert (folder / str(task) / "number").read_text() == f"{task}\n"
+
+
+async def test_an_input_that_was_not_sent_is_named(client: Client) -> None:
+    missing = ["data", "0" * 64, 10, 0o644]
+    with pytest.raises(UsageError, match="input data has not been sent"):
+        await client.ask("submit", sweep=sweep(1), inputs=[missing])
+
+
+async def test_outputs_survive_a_kill_of_the_master(killable: Make, tmp_path: Path) -> None:
+    master: KillableMaster = killable(heartbeat_seconds=0.5)
+    master.start()
+    command = "head -c 2000000 /dev/urandom > big; sleep 0.2"
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(8, command, outputs=("big",))))["bag"]
+        await becomes(client, bag, lambda status: status.get("done", 0) >= 2)
+    master.kill()
+    await eventually(lambda: workers_in(tmp_path))
+    master.start()
+    async with master.client() as client:
+        status = await over(client, bag)
+        assert status["done"] == 8
+        rows = [row async for part in client.stream("results", bag=bag) for row in part["results"]]
+    for row in rows:
+        ((name, sha256, size),) = row["outputs"]
+        found = Path(status["output_folder"], "0", str(row["task"]), name).read_bytes()
+        assert (len(found), hashlib.sha256(found).hexdigest()) == (size, sha256)
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../../x", "", "a\0b", "x/../../y"])
+def test_an_output_never_lies_outside_its_folder(name: str) -> None:
+    assert target_of("/bag", 1001, 1, name) is None  # type: ignore[arg-type]
+
+
+def test_streams_lie_where_workers_put_them_that_share_our_files() -> None:
+    assert target_of("/bag", 1001, 1, "stdout") == Path("/bag/1/1001.out")  # type: ignore[arg-type]
+    assert target_of("/bag", 1001, 2, "stderr") == Path("/bag/1/1001.2.err")  # type: ignore[arg-type]
+
+
+async def test_the_content_store_forgets_what_a_pruned_bag_held(
+    master: Master, client: Client, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.write_text("once")
+    row = await sent(client, data)
+    bag = (await client.ask("submit", sweep=sweep(1), inputs=[row]))["bag"]
+    await over(client, bag)
+    assert master.blobs.has(row[1])
+    await client.ask("prune", bag=bag)
+    assert not master.blobs.has(row[1])
