@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from bats.master.cli.base import Common, run
-from bats.master.cli.reach import reach
+from bats.master.cli.reach import look
 
 
 class BagName(click.ParamType):
@@ -27,7 +27,7 @@ def ask(common: Common, verb: str, **body: Any) -> dict[str, Any]:
     """One question, one answer."""
 
     async def asking() -> dict[str, Any]:
-        async with reach(common) as client:
+        async with look(common) as client:
             return await client.ask(verb, **body)
 
     return run(asking())

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from bats.common.errors import UnreachableError
 from bats.master.cli.asking import ask, bag_argument
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.words import count, duration, mix
@@ -25,17 +26,21 @@ def explain(common: Common, bag: int | str, task: int | None) -> None:
         story = ask(common, "task", bag=bag, task=task)
         common.facts(story, lambda: _task(story))
         return
-    facts = ask(common, "explain", bag=bag)
+    try:
+        facts = ask(common, "explain", bag=bag)
+    except UnreachableError:  # of a bag that nobody serves its decisions are left
+        facts = ask(common, "status", bag=bag)
     facts["decisions"] = ask(common, "decisions", bag=facts["bag"])["decisions"]
     common.facts(facts, lambda: _plan(facts))
 
 
 def _plan(facts: Mapping[str, Any]) -> str:
-    lines = [f"bag {facts['bag']} ({facts['name']}): {facts['phase']}"]
-    if facts["sample_size"]:
+    lines = [f"bag {facts['bag']} ({facts['name']}): {facts['words'] or facts.get('phase', '')}"]
+    if facts.get("sample_size"):
         lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
-    names = [one["name"] for one in facts["profiles"]]
-    for one in facts["profiles"]:
+    profiles = facts.get("profiles") or facts.get("clusters", [])
+    names = [one["name"] for one in profiles]
+    for one in profiles:
         if one["set_aside"]:
             lines.append(f"{one['name']:<9} set aside: {one['set_aside']}")
         elif one["known"]:
@@ -45,12 +50,12 @@ def _plan(facts: Mapping[str, Any]) -> str:
             )
         else:
             lines.append(f"{one['name']:<9} no task has ended there")
-    if plan := facts["plan"]:
+    if plan := facts.get("plan"):
         lines.append(
             f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "
             f"{duration(plan['makespan_seconds'])} from {duration(plan['at'])} on"
         )
-    if facts["chosen"]:
+    if facts.get("chosen"):
         lines.append(f"chosen    {facts['chosen']}")
     lines.append("decisions")
     lines += [f"  {duration(one['time']):>12}  {one['words']}" for one in facts["decisions"]]

@@ -6,7 +6,7 @@ import click
 
 from bats.master.cli.asking import BagName
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.reach import reach
+from bats.master.cli.reach import look
 
 
 @command(
@@ -27,7 +27,7 @@ def logs(common: Common, bag: int | str, task: int, err: bool, attempt: int | No
 
 
 async def _print(common: Common, bag: int | str, task: int, stream: str, attempt: int) -> None:
-    async with reach(common) as client:
+    async with look(common) as client:
         offset = 0
         while True:
             piece = await client.ask(

@@ -1,14 +1,16 @@
-"""From the global options to the master they mean."""
+"""From the global options to the master they mean, or to what it left on disk."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from bats.common.errors import UnreachableError
 from bats.common.keys import Access, read_access
+from bats.master.cli.archive import Archive
 from bats.master.cli.base import Common
 from bats.master.client import Client, connect
 
 ACCESS = "access.json"
+_STORE = "store.db"
 
 
 def access_of(common: Common) -> Access:
@@ -26,5 +28,20 @@ def access_of(common: Common) -> Access:
 
 @asynccontextmanager
 async def reach(common: Common) -> AsyncIterator[Client]:
+    """The master, which must be there."""
     async with connect(access_of(common)) as client:
         yield client
+
+
+@asynccontextmanager
+async def look(common: Common) -> AsyncIterator[Client | Archive]:
+    """Likewise, to look only; where the master has ended, its state folder answers."""
+    async with AsyncExitStack() as stack:
+        asked: Client | Archive
+        try:
+            asked = await stack.enter_async_context(connect(access_of(common)))
+        except UnreachableError as error:
+            if common.access or not (common.state / _STORE).exists():
+                raise
+            asked = Archive(common.state, error)
+        yield asked

@@ -8,7 +8,7 @@ import click
 
 from bats.master.cli.asking import bag_argument
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.reach import reach
+from bats.master.cli.reach import look
 from bats.master.cli.words import duration, table
 
 _OUTCOMES = ("done", "failed", "timeout", "killed", "lost", "rejected")
@@ -34,7 +34,7 @@ def results(common: Common, bag: int | str, as_csv: bool, failed: bool) -> None:
 
 
 async def _export(common: Common, bag: int | str) -> None:
-    async with reach(common) as client:
+    async with look(common) as client:
         async for part in client.stream("export", bag=bag, format="csv"):
             sys.stdout.write(part["text"])
         sys.stdout.flush()
@@ -42,7 +42,7 @@ async def _export(common: Common, bag: int | str) -> None:
 
 async def _results(common: Common, bag: int | str, *, failed: bool) -> None:
     first = True
-    async with reach(common) as client:
+    async with look(common) as client:
         async for part in client.stream("results", bag=bag):
             found = [one for one in part["results"] if not failed or one["outcome"] != "done"]
             if common.as_json:

@@ -200,7 +200,7 @@ def _told(facts: Mapping[str, Any]) -> str:
             )
         lines.append(said)
     lines.append(f"output    {facts['output_folder']}")
-    lines.append(f"more      bats results {facts['bag']} (after `bats master`, in another shell)")
+    lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
     return "\n".join(lines)
 
 

@@ -1,0 +1,54 @@
+"""Looking at bags when no master serves them: the same questions, answered from the store on disk."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from bats.common.errors import UnreachableError
+
+_LOOKS: Final = frozenset(
+    {"bags", "status", "machines", "decisions", "tasks", "task", "results", "log", "export"}
+)
+
+Body = dict[str, Any]
+
+
+class Archive:
+    """Asked like a `Client`; refuses whatever would change a bag or needs its living engine."""
+
+    def __init__(self, state: Path, why: UnreachableError) -> None:
+        from bats.master.store.reader import Reader
+
+        self._why = why
+        # What handlers look at of a master: its store, and that it has no bag at work.
+        self._service = SimpleNamespace(
+            store=SimpleNamespace(reader=lambda: Reader(state)),
+            bags=SimpleNamespace(known={}, loaded={}, running=None),
+        )
+
+    async def ask(self, verb: str, **body: Any) -> Body:
+        return await self._answer(verb, body, _nothing)
+
+    async def stream(self, verb: str, **body: Any) -> AsyncIterator[Body]:
+        parts: list[Body] = []
+
+        async def part(piece: Body) -> None:
+            parts.append(piece)
+
+        await self._answer(verb, body, part)
+        for piece in parts:
+            yield piece
+
+    async def _answer(
+        self, verb: str, body: Body, part: Callable[[Body], Awaitable[None]]
+    ) -> Body:
+        from bats.master.service.requests import VERBS, Asked, Service
+
+        if verb not in _LOOKS:
+            raise self._why
+        return await VERBS[verb](Asked(cast("Service", self._service), body, part))
+
+
+async def _nothing(_: Body) -> None:
+    pass

@@ -1,0 +1,103 @@
+"""`bats` as a user runs it: the console script, other processes, an own state folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+BATS = Path(sys.executable).with_name("bats")
+PATIENCE_SECONDS = 60.0
+
+
+class User:
+    """Somebody in a folder of their own, with a state folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        hidden = {"NO_COLOR", "BATS_CLOUDS", "XDG_STATE_HOME", "XDG_CONFIG_HOME"}
+        self.environment = {
+            **{name: text for name, text in os.environ.items() if name not in hidden},
+            "BATS_STATE": str(self.state),
+            "HOME": str(folder),
+        }
+
+    def bats(
+        self, *words: str, exit_code: int | None = 0, text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [BATS, *words],
+            cwd=self.folder,
+            env=self.environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
+        assert exit_code is None or done.returncode == exit_code, (words, done)
+        assert "Traceback" not in done.stderr
+        return done
+
+    def facts(self, *words: str, exit_code: int = 0) -> dict[str, Any]:
+        found = json.loads(self.bats(*words, "--json", exit_code=exit_code).stdout)
+        assert found["bats"] == 1
+        return dict(found)
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text)
+        return name
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A program that goes on; ended in order, killed if it does not end."""
+        process = subprocess.Popen(
+            [BATS, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+    @contextmanager
+    def master(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        with self.started("master", *words) as process:
+            assert process.stdout
+            said = process.stdout.readline()
+            assert "master listens" in said, said
+            yield process
+
+    def machines(self) -> dict[int, int]:
+        """Process ids of living workers, by machine."""
+        found = {}
+        for path in self.state.rglob("process.json"):
+            worker = json.loads(path.read_text())["worker"]
+            if Path(f"/proc/{worker[0]}").exists():
+                found[int(path.parent.name)] = worker[0]
+        return found
+
+
+def until(true: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """What `true` returns, once it is true."""
+    ends = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < ends, f"not within {seconds:g} s"
+        os.sched_yield()
+        time.sleep(0.05)
+    return found
