@@ -50,7 +50,8 @@ main_down() {
     if S=$(readlink -e "$D/state"); then
         [ "$(pid_in "$S/run/watch.pid")" = $$ ] || end "$S/run/watch.pid"
         bed_down >&2
-        rm -rf --one-file-system "$S"
+        # what was just killed may still be writing
+        wait_for 5 rm -rf --one-file-system "$S" || rm -rf --one-file-system "$S"
     fi
     rm -rf "$D/state" "$D/env.sh" "$D/.testbed"
     rmdir --ignore-fail-on-non-empty "$D"
