@@ -36,11 +36,21 @@ WHOLE_BAG: Final = 2000  # a larger bag is skipped through to its last tasks
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """A machine of the mix that is there already."""
+
+    cluster: int
+    busy_seconds: tuple[float, ...]  # of each slot, with the task it runs now
+    uptime_seconds: float  # charged so far
+    atus: int  # paid or reserved
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """How long would this mix take for N more tasks, and what would it cost?
+    """How long would this mix take for N more tasks, and what would it cost from now on?
 
     Each cluster of the mix has a sample of runtimes, in seconds: its own, or that of another
-    cluster converted. What was bought before is not in the answer.
+    cluster converted. N leaves out what standing machines run now.
     """
 
     clusters: tuple[Cluster, ...]
@@ -52,6 +62,7 @@ class Question:
     replicate: bool = True  # whether running tasks may be copied in the tail
     confidence: float = 0.9
     seed: int = 0
+    standing: tuple[Standing, ...] = ()
 
 
 Predictor = Callable[[Question], Bounds]
@@ -126,6 +137,10 @@ def resampling(question: Question) -> Bounds:
     slots_each = np.array([question.clusters[i].offering.slots for i in machines])
     kind = np.repeat(machines, slots_each)
     ready = np.array([cluster.start_seconds for cluster in question.clusters])[kind]
+    first = np.cumsum(slots_each) - slots_each
+    there = _places(question, machines)
+    for place, machine in there.items():
+        ready[first[place] : first[place] + slots_each[place]] = machine.busy_seconds
     runs = int(np.clip(SLOT_RUNS // kind.size, FEWEST_RUNS, RUNS))
 
     base = max(range(len(mix)), key=lambda i: len(question.samples[i]) if mix[i] else -1)
@@ -143,8 +158,8 @@ def resampling(question: Question) -> Bounds:
     else:
         tail = Tail(slots.makespans(), slots.end)
 
-    uptimes = np.maximum.reduceat(tail.used, np.cumsum(slots_each) - slots_each, axis=1)
-    costs = _costs(question, machines, uptimes, sum(question.mix) / len(machines))
+    busy = np.maximum.reduceat(tail.used, first, axis=1)
+    costs = _costs(question, machines, busy, there, sum(question.mix) / len(machines))
     makespans = np.sort(tail.makespan)
     at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
     budget, deadline = question.budget, question.deadline_seconds
@@ -178,13 +193,27 @@ def _paid_through(question: Question, makespan_seconds: float) -> Money:
     return NO_BOUND if paid else NOTHING
 
 
-def _costs(question: Question, machines: list[int], uptimes: Floats, scale: float) -> list[Money]:
+def _places(question: Question, machines: list[int]) -> dict[int, Standing]:
+    """Which machines of the mix are there already."""
+    left = {i: [m for m in question.standing if m.cluster == i] for i in set(machines)}
+    return {place: left[cluster].pop(0) for place, cluster in enumerate(machines) if left[cluster]}
+
+
+def _costs(
+    question: Question,
+    machines: list[int],
+    busy: Floats,
+    there: Mapping[int, Standing],
+    scale: float,
+) -> list[Money]:
     """Of each run, in rising order; `scale` is how many machines each column stands for."""
-    totals = [0] * uptimes.shape[0]
+    totals = [0] * busy.shape[0]
     for i in set(machines):
         offering = question.clusters[i].offering
         columns = [column for column, machine in enumerate(machines) if machine == i]
-        bought = atus(offering, uptimes[:, columns]).sum(axis=1)
+        before = np.array([there[c].uptime_seconds if c in there else 0.0 for c in columns])
+        paid = np.array([there[c].atus if c in there else 0 for c in columns])
+        bought = np.maximum(atus(offering, before + busy[:, columns]) - paid, 0.0).sum(axis=1)
         totals = [
             total + round(scale * count) * offering.price
             for total, count in zip(totals, bought.tolist(), strict=True)
