@@ -6,7 +6,6 @@ import itertools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -50,9 +49,7 @@ class Page:
 
     async def attach(self, context: str) -> None:
         target = await self("Target.createTarget", url="about:blank", browserContextId=context)
-        attached = await self(
-            "Target.attachToTarget", targetId=target["targetId"], flatten=True
-        )
+        attached = await self("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "Performance"):
             await self(f"{domain}.enable")
@@ -121,20 +118,16 @@ class Page:
         """Where the focus is."""
         await self("Input.insertText", text=text)
 
-    async def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
-        answer = await self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        data = base64.b64decode(answer["data"])
-        if path:
-            path.write_bytes(data)
-        return data
+    async def picture(self) -> bytes:
+        """What is to be seen now, as PNG."""
+        answer = await self("Page.captureScreenshot", format="png")
+        return base64.b64decode(answer["data"])
 
     async def memory_bytes(self) -> float:
         """What its script holds on to, after it has been tidied up."""
         await self("HeapProfiler.collectGarbage")
         answer = await self("Performance.getMetrics")
-        return float(
-            next(m["value"] for m in answer["metrics"] if m["name"] == "JSHeapUsedSize")
-        )
+        return float(next(m["value"] for m in answer["metrics"] if m["name"] == "JSHeapUsedSize"))
 
     async def _hear(self) -> None:
         async for heard in self._socket:

@@ -1,0 +1,208 @@
+"""In a real browser the page shows a real run, takes the user's word, and reads well."""
+
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import DESKTOP, PHONE, Page
+from service_helpers import over, sweep
+
+from bats.master.client import Client
+from bats.master.service.master import Master
+
+pytestmark = pytest.mark.backend("chromium")
+
+MOST_TRANSFERRED = 400_000
+MOST_MEMORY = 100_000_000
+
+
+def paid(name: str, cents: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "price": cents * 10**7,
+        "atu_seconds": 10.0,
+        "max_machines": 1,
+        "slots": 1,
+        "boundary_seconds": 0.5,
+        "backend": "local",
+    }
+
+
+async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling(
+    master: Master, client: Client, page: Page
+) -> None:
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    assert "token" not in await page.js("location.href")
+    await page.shows("#empty")
+    submitted = await client.ask(
+        "submit",
+        sweep=sweep(3000, "echo said {x}; sleep 0.1"),
+        offerings=[paid("slow", 1), paid("fast", 3)],
+        rule="ask",
+        budget=10**11,
+        name="trial",
+    )
+    bag = submitted["bag"]
+    await page.shows("#offers button:enabled", 60)
+    run = master.bags.loaded[bag].engine.run
+    assert run.chosen == ""
+    assert await page.js("document.getElementById('offers').rows.length") == len(run.schedules)
+    await page.shows("#scatter circle")
+    await page.click("button[aria-label='Choose fastest']")
+    await page.shows(".chosen-row")
+    assert run.chosen == "fastest"
+    await page.shows("#timeline .use-sample")
+    await page.shows("#histograms rect.use-task")
+    await page.becomes("document.getElementById('decisions').innerText.includes('schedule chosen')")
+    await page.becomes("/tasks done/.test(document.getElementById('headline').textContent)")
+    spent = await page.becomes(
+        "[...document.querySelectorAll('#tiles div')].find(d => d.innerText.startsWith('Spent'))"
+        ".innerText.match(/\\$0\\.[0-9]+/)?.[0]"
+    )
+    assert spent > "$0.00"
+    await page.click("#cancel")
+    await page.click("#sure-no")
+    assert run.outcome is None
+    await page.click("#cancel")
+    await page.click("#sure-yes")
+    status = await over(client, bag)
+    assert status["words"].startswith("cancelled on the web page")
+    await page.becomes("document.getElementById('state').textContent === 'cancelled'")
+    assert page.complaints == []
+    host = master.web.url.partition("?")[0]
+    assert all(url.startswith(host) for url in page.requested)
+
+
+async def test_results_are_searched_paged_and_their_output_read(
+    master: Master, client: Client, page: Page
+) -> None:
+    command = "echo said {x}; echo '<b>warned</b>' >&2; test {x} != 33"
+    bag = (await client.ask("submit", sweep=sweep(60, command, retries=0)))["bag"]
+    await over(client, bag)
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    rows = "document.getElementById('tasks').rows.length"
+    await page.becomes(f"{rows} === 25")
+    await page.click("#next")
+    await page.becomes("document.getElementById('page').textContent === '26 to 50 of 60'")
+    await page.js("document.getElementById('outcomes').value = 'failed,timed_out,not_started'")
+    await page.js("document.getElementById('outcomes').dispatchEvent(new Event('change'))")
+    await page.becomes(f"{rows} === 1")
+    await page.click("#tasks button")
+    await page.becomes("document.getElementById('task-out').textContent.trim() === 'said 33'")
+    await page.becomes(
+        "document.getElementById('task-err').textContent.trim() === '<b>warned</b>'"
+    )  # text of tasks is never markup
+    assert await page.js("document.querySelectorAll('pre b, td b').length") == 0
+    await page.click("#close-task")
+    await page.js("document.getElementById('outcomes').value = ''")
+    await page.click("#text")
+    await page.write("7")
+    await page.becomes(f"{rows} === 1 && document.querySelector('#tasks button').innerText === '7'")
+    assert page.complaints == []
+
+
+@pytest.fixture
+async def ended(master: Master, client: Client, page: Page) -> Page:
+    """The page of a run that cost money, and had failures."""
+    bag = await client.ask(
+        "submit",
+        sweep=sweep(40, "echo said {x}; test {x} != 33"),
+        offerings=[paid("slow", 1), paid("with-a-long-name", 3)],
+        budget=10**11,
+        retries=0,
+        name="a bag whose name is rather long, as names of bags may well be",
+    )
+    await over(client, bag["bag"], 60)
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    await page.shows("#timeline rect.paid")
+    await page.shows("#tasks button")
+    return page
+
+
+async def test_the_page_fits_phone_and_desktop_in_light_and_dark(
+    ended: Page, tmp_path: Path
+) -> None:
+    seen: dict[tuple[int, str], dict[str, float]] = {}
+    for size in (PHONE, DESKTOP):
+        for scheme in ("light", "dark"):
+            await ended.dress(size, scheme)
+            await ended.becomes(
+                "Math.abs(document.querySelector('#timeline svg').clientWidth"
+                " - document.getElementById('timeline').clientWidth) < 2"
+            )  # drawn anew for this width
+            layout = await ended.js(LAYOUT)
+            assert layout["page"] <= size[0], "the page scrolls sideways"
+            assert layout["outside"] == []
+            assert layout["hidden"] == []
+            picture = await ended.picture()
+            (tmp_path / f"{size[0]}-{scheme}.png").write_bytes(picture)
+            seen[size[0], scheme] = await looks(ended, picture)
+    for (width, scheme), look in seen.items():
+        assert look["colours"] > 50, f"blank at {width}, {scheme}"
+        assert (look["brightness"] > 128) == (scheme == "light")
+
+
+async def test_an_accessibility_checker_finds_no_serious_fault(ended: Page, axe: str) -> None:
+    for size, scheme in ((DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light")):
+        await ended.dress(size, scheme)
+        assert await serious_faults(ended, axe) == []
+    await ended.click("#tasks button")
+    await ended.shows("#task")
+    assert await serious_faults(ended, axe) == []
+
+
+async def test_the_page_is_light_to_transfer_and_to_keep(ended: Page) -> None:
+    assert ended.transferred < MOST_TRANSFERRED
+    await asyncio.gather(*(ended.js("new Promise(r => setTimeout(r, 50))") for _ in range(20)))
+    assert await ended.memory_bytes() < MOST_MEMORY
+
+
+async def serious_faults(page: Page, axe: str) -> list[dict[str, Any]]:
+    await page.js(axe)
+    found = await page.js(
+        "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+        ".map(v => ({id: v.id, nodes: v.nodes.map(n => n.html + ' ' + n.failureSummary)})))"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+async def looks(page: Page, picture: bytes) -> dict[str, float]:
+    """How bright a picture is, 0 to 255, and how many colours it has: the browser says it."""
+    data = json.dumps(base64.b64encode(picture).decode())
+    answer = await page.js(
+        f"(async () => {{ const bytes = Uint8Array.from(atob({data}), c => c.charCodeAt(0));"
+        "const image = await createImageBitmap(new Blob([bytes], {type: 'image/png'}));"
+        "const canvas = new OffscreenCanvas(image.width, image.height);"
+        "const context = canvas.getContext('2d'); context.drawImage(image, 0, 0);"
+        "const pixels = new Uint32Array("
+        "context.getImageData(0, 0, image.width, image.height).data.buffer);"
+        "let sum = 0; for (const p of pixels) sum += (p & 255) + (p >> 8 & 255) + (p >> 16 & 255);"
+        "return {colours: new Set(pixels).size, brightness: sum / 3 / pixels.length}; })()"
+    )
+    assert isinstance(answer, dict)
+    return answer
+
+
+LAYOUT = """(() => {
+  const wide = document.documentElement.clientWidth;
+  const inScroller = (e) => e.closest('.scroll, select, dialog, svg, pre');
+  const outside = [...document.querySelectorAll('main *, header *')].filter((e) => {
+    const r = e.getBoundingClientRect();
+    const out = r.width && (r.right > wide + 1 || r.left < -1);
+    return out && (!inScroller(e) || e.tagName === 'svg');
+  }).map((e) => e.outerHTML.slice(0, 120));
+  const wanted = ['#bag', '#state', '#bar', '#headline', '#tiles', '#timeline svg', '#progress svg',
+    '#money svg', '#histograms svg', '#decisions li', '#text', '#tasks tr', '#next'];
+  const hidden = wanted.filter((s) => {
+    const r = document.querySelector(s)?.getBoundingClientRect();
+    return !r || r.width < 5 || r.height < 5;
+  });
+  return {page: document.documentElement.scrollWidth, outside, hidden};
+})()"""
