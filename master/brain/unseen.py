@@ -42,7 +42,7 @@ class Draws:
         R, A = self.values.shape
         flat = (self.upto + np.arange(R)[:, None]).reshape(-1)
         flat[A - 1 :: A] = np.arange(1, R + 1)  # against rounding
-        u = rng.random((number, R)) + np.arange(R)
+        u = rng.random((number, R)) * (1 - 1e-12) + np.arange(R)  # never up to the next row
         return self.values.reshape(-1)[np.searchsorted(flat, u, side="right")]
 
 
