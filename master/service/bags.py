@@ -9,6 +9,7 @@ import structlog
 
 from bats.common.errors import UsageError
 from bats.common.messages import AttemptId, BagId, MachineId, Outcome, Result
+from bats.common.offering import Offering
 from bats.master.brain.events import Begin, Cause, Event
 from bats.master.brain.fleet import FREE_LEASE_SECONDS
 from bats.master.brain.journal import event_from
@@ -88,14 +89,17 @@ class Bags:
 
     def _clean_up(self, reader: Reader, machines: list[MachineRow]) -> None:
         """Machines that live on and are in no running bag's books are found and stopped."""
-        offerings = list(self._options.offerings)
+        offerings: list[Offering] = []
         for row in machines:
             if row.gone is None and not by_hand(row.id) and bag_of(row.id) not in self.loaded:
                 offerings += bag_from(reader.bag(row.bag)).settings.offerings
                 self._store.machine(row._replace(gone=row.requested, reason="left over"))
-        if self.running is not None:
-            offerings += self.running.bag.settings.offerings
-        self._fleet.clean_up(offerings)
+        self._fleet.clean_up([*offerings, *self.offerings()])
+
+    def offerings(self) -> list[Offering]:
+        """Wherever machines of ours may be: the master's own, and those of bags in memory."""
+        brought = [one for run in self.loaded.values() for one in run.bag.settings.offerings]
+        return [*self._options.offerings, *brought]
 
     def _resume(self, bag: Bag, reader: Reader, machines: list[MachineRow]) -> None:
         started = time.monotonic()

@@ -84,7 +84,7 @@ class Files:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._thread.shutdown()
 
-    # --- what others ask for or send -------------------------------------------------------------
+    # --- what others ask for or send --------------------------------------------------------------
 
     def give(self, route: bytes, want: WantBlob) -> None:
         """Inputs to a machine, outputs to a client: who knows a content's hash may have it."""
@@ -137,7 +137,7 @@ class Files:
             log.warning("an output is lost", machine=machine, file=str(entry[0].target))
             self._ask(machine)
 
-    # --- fetching -----------------------------------------------------------------------------------
+    # --- fetching ---------------------------------------------------------------------------------
 
     def fetch(self, machine: MachineId, wanted: Iterable[Wanted]) -> None:
         """Get these files from the machine, now or when it is there."""
@@ -216,7 +216,7 @@ class Files:
         for machine in list(self._machines):
             self._ask(machine)
 
-    # --- the disk -------------------------------------------------------------------------------------
+    # --- the disk ---------------------------------------------------------------------------------
 
     async def _receive(self, chunk: BlobChunk, total: int) -> int:
         if chunk.total != total:

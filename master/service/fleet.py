@@ -129,36 +129,43 @@ class Fleet:
 
     def clean_up(self, offerings: Iterable[Offering]) -> None:
         """Find machines of an earlier life of this master that are in no book, and stop them."""
-        once = {_key(offering): offering for offering in offerings}
-        for offering in once.values():
-            if offering.backend != MANUAL:
-                task = asyncio.create_task(self._stop_orphans(offering))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        task = asyncio.create_task(self._clean_up(list(offerings)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def orphans(self, offering: Offering) -> list[Orphan]:
-        found = await self._yard(offering).backend.list_ours()
-        return [orphan for orphan in found if orphan.machine not in self._machines]
+    async def _clean_up(self, offerings: list[Offering]) -> None:
+        await self.orphans(offerings, stop=True)
 
-    async def _stop_orphans(self, offering: Offering) -> None:
-        try:
-            orphans = await self.orphans(offering)
-            for orphan in orphans:
-                log.warning(
-                    "stopping a machine that is in no bag's books",
-                    offering=offering.name,
-                    machine=orphan.machine,
-                    address=orphan.address,
-                    charged_seconds=orphan.charged_seconds,
-                )
-            if numbers := [one.machine for one in orphans if one.machine is not None]:
-                await self._yard(offering).backend.stop(numbers)
-        except BatsError as error:
+    async def orphans(self, offerings: Iterable[Offering], *, stop: bool) -> list[Orphan]:
+        """What the back ends of these offerings have that is in no bag's books."""
+        found: list[Orphan] = []
+        for offering in {_key(one): one for one in offerings if one.backend != MANUAL}.values():
+            try:
+                found += await self._orphans_of(offering, stop=stop)
+            except BatsError as error:
+                log.warning("cannot look for left-over machines", offering=offering.name,
+                            reason=str(error))  # fmt: skip
+            except Exception:
+                log.exception("back end failed", offering=offering.name)
+        return found
+
+    async def _orphans_of(self, offering: Offering, *, stop: bool) -> list[Orphan]:
+        backend = self._yard(offering).backend
+        listed = await backend.list_ours()
+        orphans = [orphan for orphan in listed if orphan.machine not in self._machines]
+        for orphan in orphans:
             log.warning(
-                "cannot look for left-over machines", offering=offering.name, reason=str(error)
+                "a machine that is in no bag's books",
+                offering=offering.name,
+                machine=orphan.machine,
+                address=orphan.address,
+                charged_seconds=orphan.charged_seconds,
+                stopped=stop,
             )
-        except Exception:
-            log.exception("back end failed", offering=offering.name)
+        numbers = [one.machine for one in orphans if one.machine is not None]
+        if stop and numbers:
+            await backend.stop(numbers)
+        return orphans
 
     def _yard(self, offering: Offering) -> Yard:
         key = _key(offering)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 import zmq
@@ -31,6 +31,9 @@ from bats.master.store.blobs import Blobs
 from bats.master.store.group_commit import Trouble
 from bats.master.store.store import Store
 
+if TYPE_CHECKING:
+    from bats.master.web.server import WebPage
+
 _LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
 
 log = structlog.get_logger()
@@ -42,6 +45,7 @@ class Master:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.release = version("bats-scheduler")
+        self.web: WebPage  # when the options ask for one
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()

@@ -22,7 +22,9 @@ from bats.master.brain.taskbook import TaskState
 from bats.master.service import reading
 from bats.master.service.bag import HELD, QUEUED
 from bats.master.service.bags import Bags
+from bats.master.service.fleet import Fleet
 from bats.master.service.options import Options
+from bats.master.service.plain import plain
 from bats.master.service.router import Router
 from bats.master.service.runner import Runner
 from bats.master.service.submission import bag_from_body, is_rule, make_output_folder
@@ -47,6 +49,7 @@ class Service(Protocol):
     options: Options
     store: Store
     bags: Bags
+    fleet: Fleet
     blobs: Blobs
 
     def snapshot(self) -> Body: ...
@@ -261,6 +264,14 @@ async def _machines(asked: Asked) -> Body:
     return {"bag": number, "machines": reading.machines(rows, runner)}
 
 
+async def _orphans(asked: Asked) -> Body:
+    """Machines at the back ends that are in no bag's books; `stop` ends them."""
+    found = await asked.service.fleet.orphans(
+        asked.service.bags.offerings(), stop=bool(asked.body.get("stop"))
+    )
+    return {"orphans": plain(found)}
+
+
 async def _decisions(asked: Asked) -> Body:
     number, since = await asked.bag(), asked.whole("since", 0)
     rows = await asked.read(lambda reader: reader.decisions(number))
@@ -356,6 +367,7 @@ VERBS: Final[Mapping[str, Callable[[Asked], Awaitable[Body]]]] = {
     "schedules": _schedules,
     "explain": _explain,
     "machines": _machines,
+    "orphans": _orphans,
     "decisions": _decisions,
     "tasks": _tasks,
     "task": _task,

@@ -43,7 +43,7 @@ async def test_a_live_runs_journal_replays_to_the_same_commands(
         events = list(reader.events(bag["bag"]))
     assert len(events) == len(seen) > 20
     engine = Engine(master.bags.loaded[bag["bag"]].bag.settings)
-    for (_, now, written), (then, event, commands) in zip(events, seen, strict=True):
+    for (_, now, written), (then, _, commands) in zip(events, seen, strict=True):
         assert now == then
         assert engine.handle(event_from(msgpack.unpackb(written)), now) == commands
         engine.check()
@@ -138,8 +138,8 @@ async def test_what_is_wrong_with_a_request_is_said_in_a_sentence(client: Client
         await client.ask("status", bag="nonsense")
     with pytest.raises(UsageError, match="can be asked for"):
         await client.ask("explode")
+    offering = {**paid("far", 1), "backend": "moon"}
     with pytest.raises(UsageError, match="no back end `moon`"):
-        offering = {**paid("far", 1), "backend": "moon"}
         await client.ask("submit", sweep=sweep(2), offerings=[offering])
 
 

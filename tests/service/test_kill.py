@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +211,43 @@ async def test_kills_at_any_moment_lose_nothing(killable: Make, tmp_path: Path, 
     assert not workers_in(tmp_path)
     with Reader(tmp_path / "state") as reader:
         assert all(row.gone is not None for row in reader.machines())
+
+
+async def test_a_machine_that_is_in_no_books_is_stopped_when_the_master_starts(
+    killable: Make, tmp_path: Path
+) -> None:
+    master = killable()
+    master.start()
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(2, "sleep 600")))["bag"]
+        await becomes(client, bag, lambda status: status.get("running") == 2)
+    master.kill()
+    with sqlite3.connect(tmp_path / "state" / "store.db") as books:
+        books.execute("UPDATE bags SET state = 'cancelled'")
+    assert workers_in(tmp_path)
+    master.start()
+    await eventually(lambda: not workers_in(tmp_path))
+    assert master.logged("in no bag's books")
+
+
+async def test_no_machine_lives_past_its_lease_when_the_master_is_frozen(
+    killable: Make, tmp_path: Path
+) -> None:
+    offering = {"name": "paid", "price": 10**9, "atu_seconds": 6.0, "max_machines": 2}
+    master = killable(term_seconds=6.0, heartbeat_seconds=0.5, offerings=[offering])
+    master.start()
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    command = f"touch {marks}/{{x}}; exec sleep 600"
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(4, command), sampling="none"))["bag"]
+        await eventually(lambda: len(list(marks.iterdir())) == 2)
+        assert len(workers_in(tmp_path)) == 2
+        master.kill(signal.SIGSTOP)
+        await eventually(lambda: not workers_in(tmp_path), 20)
+        master.kill(signal.SIGCONT)
+        await client.ask("cancel", bag=bag)
+        await over(client, bag)
+        machines = (await client.ask("machines", bag=bag))["machines"]
+    assert all("lease" in one["reason"] for one in machines[:2])
+    assert all(one["gone"] - one["charged_since"] <= 8.0 for one in machines[:2])
