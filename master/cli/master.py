@@ -1,6 +1,7 @@
 """`bats master`: serves bags in the foreground until it is told to end."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -47,7 +48,7 @@ def master(
 
     def ready(served: Master) -> None:
         folder = served.home.folder
-        facts = {
+        facts: dict[str, Any] = {
             "addresses": list(served.addresses),
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),

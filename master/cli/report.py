@@ -49,5 +49,5 @@ def report(
         if parquet is not None:
             as_tables.tasks_parquet(reader, number, told, parquet)
             written.append(parquet)
-    facts = {"bag": number, "written": [str(one) for one in written]}
-    common.facts(facts, lambda: "\n".join(facts["written"]))
+    names = [str(one) for one in written]
+    common.facts({"bag": number, "written": names}, lambda: "\n".join(names))

@@ -199,7 +199,7 @@ def _list_of_machines(told: Account) -> str:
             one.offering.name,
             duration(one.since) if one.since is not None else "never came",
             duration(one.until - one.since) if one.since is not None else "–",
-            f"{time.done:,}" if (time := told.chronicle.machines.get(one.id)) else "0",
+            f"{did.done:,}" if (did := told.chronicle.machines.get(one.id)) else "0",
             _amount(told, one.cost),
             one.reason,
         )

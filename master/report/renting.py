@@ -56,6 +56,8 @@ class Shares:
         )
 
 
+_MOST_STEPS: Final = 400  # of money over time
+
 CALLED: Final[Mapping[str, str]] = {
     "useful": "useful work",
     "sampling": "sampling",
@@ -139,21 +141,34 @@ def divided(cost: Money, shares: Shares) -> Shares:
 
 
 def spending(machines: Iterable[Rented]) -> list[tuple[float, Money]]:
-    """What had been spent when, a step for each ATU that was entered."""
+    """What had been spent when, a step for each ATU that was entered.
+
+    Many short ATUs of a machine are told together, when the last of them was entered.
+    """
     steps: dict[float, int] = {}
     for machine in machines:
         offering = machine.offering
         if machine.since is None or offering.free:
             continue
-        least = charge(offering, 0.0)
-        steps[machine.since] = steps.get(machine.since, 0) + least
-        entered, first = least // offering.price, least
-        while first < machine.cost:
-            at = machine.since + paid_uptime(offering, entered)
-            steps[at] = steps.get(at, 0) + offering.price
-            entered, first = entered + 1, Money(first + offering.price)
+        paid, count = machine.cost // offering.price, atus(offering, 0.0)
+        steps[machine.since] = steps.get(machine.since, 0) + min(count, paid) * offering.price
+        stride = max(1, -(-(paid - count) // _MOST_STEPS))
+        while count < paid:
+            more = min(stride, paid - count)
+            at = machine.since + paid_uptime(offering, count + more - 1)
+            steps[at] = steps.get(at, 0) + more * offering.price
+            count += more
     total, line = NOTHING, []
     for at in sorted(steps):
         total = Money(total + steps[at])
         line.append((at, total))
-    return line
+    return _thinned(line)
+
+
+def _thinned(line: list[tuple[float, Money]]) -> list[tuple[float, Money]]:
+    """The last step of each of so many spans of time: what a drawing can show."""
+    if len(line) <= _MOST_STEPS:
+        return line
+    width = (line[-1][0] - line[0][0]) / _MOST_STEPS
+    kept = {int((at - line[0][0]) / width): (at, amount) for at, amount in line}
+    return list(kept.values())

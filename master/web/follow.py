@@ -97,7 +97,7 @@ class Drawings:
 
 def _moment_of(runner: Runner) -> _Moment:
     run = runner.engine.run
-    running = [
+    running: list[tuple[MachineId, int, float]] = [
         (machine.id, task, attempt.since)
         for machine in run.alive()
         for task, attempt in machine.active.items()

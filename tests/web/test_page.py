@@ -57,7 +57,7 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     assert run.chosen == "fastest"
     await page.shows("#timeline .use-sample")
     await page.shows("#histograms rect.use-task")
-    await page.becomes("document.getElementById('decisions').innerText.includes('schedule chosen')")
+    await page.shows("#decisions li")
     await page.becomes("/tasks done/.test(document.getElementById('headline').textContent)")
     spent = await page.becomes(
         "[...document.querySelectorAll('#tiles div')].find(d => d.innerText.startsWith('Spent'))"
@@ -87,6 +87,7 @@ async def test_results_are_searched_paged_and_their_output_read(
     await page.open(master.web.url)
     rows = "document.getElementById('tasks').rows.length"
     await page.becomes(f"{rows} === 25")
+    await page.shows("#histograms svg")
     await page.click("#next")
     await page.becomes("document.getElementById('page').textContent === '26 to 50 of 60'")
     await page.js("document.getElementById('outcomes').value = 'failed,timed_out,not_started'")

@@ -1,0 +1,75 @@
+"""The chronicle counts every second of every attempt once, however long the run."""
+
+import random
+
+import msgpack
+import pytest
+
+from bats.common.messages import Outcome
+from bats.master.brain.events import Ended, Ending, Joined
+from bats.master.brain.journal import plain
+from bats.master.report.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
+
+
+def ended(machine: int, *endings: tuple[int, int, Outcome, float]) -> list[object]:
+    return plain(Ended(machine, tuple(Ending(*one) for one in endings)))  # type: ignore[arg-type]
+
+
+def test_an_attempt_is_told_by_what_it_was_good_for() -> None:
+    chronicle = Chronicle(10)
+    chronicle.see(ended(1, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)  # nothing is chosen yet
+    chronicle.see(ended(1, (1, 1, Outcome.DONE, 3.0)), 7.0, 5.0)  # it began before the choice
+    chronicle.see(ended(1, (2, 1, Outcome.DONE, 1.0)), 8.0, 5.0)
+    chronicle.see(ended(2, (2, 2, Outcome.DONE, 1.5)), 9.0, 5.0)  # came second
+    chronicle.see(ended(2, (3, 1, Outcome.KILLED, 0.5)), 9.5, 5.0)
+    chronicle.see(ended(2, (4, 1, Outcome.TIMED_OUT, 0.25)), 9.75, 5.0)
+    assert [span.use for span in chronicle.spans] == [
+        Use.SAMPLE, Use.SAMPLE, Use.TASK, Use.COPY, Use.COPY, Use.FAILED,
+    ]  # fmt: skip
+    assert chronicle.machines[1].used == [1.0, 5.0, 0.0, 0.0]
+    assert chronicle.machines[2].used == [0.0, 0.0, 2.0, 0.25]
+    assert sum(chronicle.done_by_bin.values()) == 3
+
+
+@pytest.mark.parametrize("length", [3.0, 500.0, 1e6])
+def test_bins_hold_what_a_plain_sum_says(length: float) -> None:
+    chance = random.Random(7)
+    chronicle = Chronicle(5000)
+    total, done, seen = {1: 0.0, 2: 0.0}, set(), []
+    now = 0.0
+    for k in range(MOST_SPANS + 500):
+        now += length / (MOST_SPANS + 500)
+        machine = chance.choice((1, 2))
+        seconds = min(now, chance.expovariate(100 / length))
+        outcome = chance.choice((Outcome.DONE, Outcome.DONE, Outcome.FAILED))
+        task = chance.randrange(5000)
+        chronicle.see(ended(machine, (task, k, outcome, seconds)), now, length / 3)
+        total[machine] += seconds
+        if outcome is Outcome.DONE:
+            done.add(task)
+            seen.append(seconds)
+    assert not chronicle.spans_complete
+    assert not chronicle.spans
+    assert sum(chronicle.done_by_bin.values()) == len(done)
+    assert max(chronicle.done_by_bin) < MOST_BINS
+    for number, machine in chronicle.machines.items():
+        assert sum(machine.used) == pytest.approx(total[number])
+        assert sum(machine.busy.values()) == pytest.approx(total[number])
+    counted = sum(sum(one.runtimes.values()) for one in chronicle.machines.values())
+    assert counted == len(seen)
+
+
+def test_reading_in_pieces_comes_to_the_same_as_reading_at_once() -> None:
+    chance = random.Random(11)
+    events = [(0, 0.0, msgpack.packb(plain(Joined(1, 3))))]  # type: ignore[arg-type]
+    for k in range(1, 200):
+        event = ended(1, (k, 1, chance.choice(list(Outcome)), chance.random()))
+        events.append((k, 10.0 * k, msgpack.packb(event)))
+    whole, pieces = Chronicle(300), Chronicle(300)
+    whole.read(events, 100.0)
+    while pieces.events < len(events):
+        pieces.read(events[pieces.events : pieces.events + 7], 100.0)
+    assert whole.spans == pieces.spans
+    assert whole.machines[1].slots == 3
+    assert whole.machines[1].used == pieces.machines[1].used
+    assert whole.done_by_bin == pieces.done_by_bin
