@@ -5,6 +5,7 @@ Two drivers use it alike: the live master (`master/service`) and the simulator (
 """
 
 import heapq
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -317,9 +318,9 @@ def _wind_up(run: Run) -> None:
 
 def _wake(run: Run, now: float) -> None:
     """Ask to be woken for the next monitoring or the next end of an ATU."""
-    at = run.next_monitor
+    at = run.next_monitor if run.phase in dispatch.BUSY_PHASES else math.inf
     if run.alarms:
         at = min(at, run.alarms[0][0])
-    if at != run.woken_at or at <= now:
+    if at < math.inf and (at != run.woken_at or at <= now):
         run.woken_at = at
         run.out.append(WakeAt(max(at, now)))

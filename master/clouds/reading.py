@@ -25,6 +25,7 @@ _BOUNDARY_SECONDS: Final = 60.0
 _BOUNDARY_SHARE: Final = 0.05
 _LOCAL_BOUNDARY_SECONDS: Final = 1.0
 _LOCAL_BOUNDARY_SHARE: Final = 0.02
+_LEAST_BOUNDARY_SECONDS: Final = 0.5  # a renewal needs that long to travel on a busy computer
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
             if local
             else (_BOUNDARY_SHARE, _BOUNDARY_SECONDS)
         )
-        boundary = min(most, share * table.atu)
+        least = min(_LEAST_BOUNDARY_SECONDS, table.atu / 4)
+        boundary = max(least, min(most, share * table.atu))
     if boundary >= table.atu:
         raise wrong("boundary", f"should be less than the ATU, which lasts {table.atu:g} s")
     given = _beside(table, Path(document.path).absolute().parent)
