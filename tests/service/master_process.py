@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bats.common.log import set_up_logging
 from bats.common.offering import Offering
-from bats.master.brain import state
 from bats.master.service.master import Master, serve
 from bats.master.service.options import Options
 
@@ -15,7 +14,6 @@ from bats.master.service.options import Options
 def main() -> None:
     set_up_logging("json")
     told = json.loads(sys.argv[1])
-    state.TERM_SECONDS = told.pop("term_seconds", state.TERM_SECONDS)  # leases end sooner
     offerings = tuple(Offering(**one) for one in told.pop("offerings", ()))
     options = Options(**{**told, "state": Path(told["state"])}, offerings=offerings)
 

@@ -234,13 +234,15 @@ async def test_no_machine_lives_past_its_lease_when_the_master_is_frozen(
     killable: Make, tmp_path: Path
 ) -> None:
     offering = {"name": "paid", "price": 10**9, "atu_seconds": 6.0, "max_machines": 2}
-    master = killable(term_seconds=6.0, heartbeat_seconds=0.5, offerings=[offering])
+    master = killable(heartbeat_seconds=0.5, offerings=[offering])
     master.start()
     marks = tmp_path / "marks"
     marks.mkdir()
     command = f"touch {marks}/{{x}}; exec sleep 600"
     async with master.client() as client:
-        bag = (await client.ask("submit", sweep=sweep(4, command), sampling="none"))["bag"]
+        bag = (
+            await client.ask("submit", sweep=sweep(4, command), sampling="none", term_seconds=6)
+        )["bag"]
         await eventually(lambda: len(list(marks.iterdir())) == 2)
         assert len(workers_in(tmp_path)) == 2
         master.kill(signal.SIGSTOP)
