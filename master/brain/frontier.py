@@ -82,8 +82,9 @@ def frontier(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None =
     coarse = unit * max(1, -(-highest // (unit * MOST_CELLS)))
     rounded = tuple(-(-clusters[i].offering.price // coarse) for i in paid)
     counts = tuple(limits[i] for i in paid)
-    # A power of two, so that asking for a little more finds the row in the cache.
-    cells = min(sum(map(int.__mul__, counts, rounded)), 1 << (highest // coarse).bit_length())
+    # Somewhat longer, so that who asks for a little more finds the row in the cache.
+    some = 1 << max(0, (highest // coarse).bit_length() - 3)
+    cells = min(sum(map(int.__mul__, counts, rounded)), (highest // coarse // some + 1) * some)
     row = _row(tuple(clusters[i].speed for i in paid), rounded, counts, cells)
     return Frontier(clusters, limits, Money(coarse), free_speed, row, exact=coarse == unit)
 

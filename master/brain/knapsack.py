@@ -34,8 +34,8 @@ from bats.master.brain.problem import (
 FEW_CELLS: Final = 1 << 13
 """A table up to this long is filled in less than a millisecond."""
 
-CELLS_PER_KNAPSACK: Final = 1 << 12
-"""About how much of a longer table could be filled instead of solving one knapsack."""
+CELLS_PER_CLUSTER: Final = 1 << 10
+"""About how much of a longer table could be filled in the time that solving one knapsack takes."""
 
 AHEAD: Final = 64
 """So many steps at most are made with split machines before one with whole ones."""
@@ -79,12 +79,13 @@ class _Search:
 
     def fastest(self) -> Plan | None:
         makespan, exact = self.start, True
+        patience = CELLS_PER_CLUSTER * len(self.paid)
         for step in itertools.count():
             makespan = self._ahead(makespan)
             if not self.problem.in_time(makespan):
                 return None
             cells = self._cells(makespan)
-            if cells <= max(FEW_CELLS, min(step * CELLS_PER_KNAPSACK, MOST_CELLS)):
+            if cells <= max(FEW_CELLS, min(step * patience, MOST_CELLS)):
                 return self._by_frontier(makespan)
             bills = self._bills(makespan)
             plan = self._fill(bills, self.problem.budget)
