@@ -78,6 +78,7 @@ slots = 2
 [offering.ec2]
 instance_type = "t3.medium"
 image = "ami-..."
+bucket = "..." # of S3, that you may write to: instances get the worker from there
 region = "{region}"
 # subnet = "subnet-..."
 # key_name = "..."

@@ -26,6 +26,7 @@ boundary = "2m"
 [offering.ec2]
 instance_type = "m1.small"
 image = "ami-1"
+bucket = "wheels"
 
 [[offering]]
 name = "desk"
@@ -60,7 +61,7 @@ def test_a_file_with_two_offerings():
     assert (small.name, small.backend, small.price) == ("m1.small", "ec2", money("0.08"))
     assert (small.max_machines, small.slots) == (32, 2)
     assert (small.atu_seconds, small.minimum_seconds, small.boundary_seconds) == (3600, 600, 120)
-    assert small.settings == {"instance_type": "m1.small", "image": "ami-1"}
+    assert small.settings == {"instance_type": "m1.small", "image": "ami-1", "bucket": "wheels"}
     assert (desk.backend, desk.price, desk.atu_seconds) == ("local", money("0.0001"), 1.0)
     assert desk.settings == {"speed": 0.5}
 
