@@ -56,7 +56,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     4: lambda machine, at, cause, detail: Gone(MachineId(machine), at, Cause(cause), detail),
     5: lambda machine, flat: Ended(MachineId(machine), _endings(flat)),
     6: lambda machine, tasks: Returned(MachineId(machine), tuple(map(TaskId, tasks))),
-    7: lambda rule, budget, deadline, cushion: Chosen(rule, budget, deadline, cushion),
+    7: Chosen,
     8: Cancelled,
     9: lambda tasks: Retried(tuple(map(TaskId, tasks))),
     10: SetAside,
