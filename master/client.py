@@ -1,226 +1,362 @@
-"""A client's end of the link: asks the master, and says in a sentence when it cannot be reached."""
+"""The Python client: submit a sweep, choose a schedule, take results as they come.
+
+    from bats.master.client import connect, sweep
+
+    with connect() as master:
+        bag = master.submit(sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}), budget="5")
+        for result in bag.results():
+            print(result["parameters"], result["exit_code"])
+
+`async with connect()` gives the same with `await` before each question and `async for` results.
+Facts are dictionaries, as `--json` prints them, but for money, which is exact billionths.
+"""
 
 import asyncio
-import hashlib
-import itertools
-import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from importlib.metadata import version
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, TypedDict, TypeVar
 
-import zmq
-import zmq.asyncio
+from bats.common.errors import UsageError
+from bats.common.keys import Access, read_access
+from bats.common.money import Money, money
+from bats.common.offering import Offering
+from bats.common.units import seconds
+from bats.master.inputs import send_inputs
+from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
+from bats.master.sweep.sweep import Sweep
 
-from bats.common.codec import CHUNK_BYTES, ProtocolError, decode, encode
-from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, UsageError
-from bats.common.keys import Access
-from bats.common.link import set_up_client
-from bats.common.messages import BlobChunk, BlobStored, Chunk, Refused, Reply, Request
+__all__ = [
+    "Bag",
+    "Client",
+    "Schedule",
+    "Sweep",
+    "SyncBag",
+    "SyncClient",
+    "TaskResult",
+    "connect",
+    "sweep",
+]  # fmt: skip
 
+T = TypeVar("T")
 Body = dict[str, Any]
 
-CONNECT_SECONDS: Final = 5.0
-ANSWER_SECONDS: Final = 60.0
-_TELLING_SECONDS: Final = 0.3  # an address that is refused gets so long to come up after all
-_TRIES: Final = 5
-_EVENT: Final = struct.Struct("=HI")
-_WATCHED: Final = (
-    zmq.Event.HANDSHAKE_SUCCEEDED
-    | zmq.Event.HANDSHAKE_FAILED_AUTH
-    | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
-    | zmq.Event.CONNECT_RETRIED
-    | zmq.Event.DISCONNECTED
-)
+_NEWS_SECONDS: Final = 30.0
 
 
-class MasterError(BatsError):
-    """The master could not do what was asked; the words and the exit code are its own."""
+class Schedule(TypedDict):
+    """One of the offers after a sample; prices and times are for the rest of the bag."""
 
-    def __init__(self, words: str, exit_code: int) -> None:
-        super().__init__(words)
-        self.exit_code = exit_code  # type: ignore[misc]
+    name: str
+    budget: int
+    mix: list[int]
+    makespan_seconds: float
+    cost: int
+    delta_n: int
+    cushion: int
+
+
+class TaskResult(TypedDict):
+    """What came of one task."""
+
+    task: int
+    parameters: dict[str, str]
+    outcome: str  # done, failed, ...
+    exit_code: int
+    attempt: int
+    cluster: str
+    machine: int
+    wall_seconds: float
+    user_seconds: float
+    system_seconds: float
+    peak_kib: int
+    excerpt: str  # the end of its output
+
+
+def sweep(file: str | Path = "", **keys: Any) -> Sweep:
+    """The sweep of a file, or of the keys that a sweep file has, or of both. Raises UsageError."""
+    from bats.master.sweep.arguments import from_arguments
+
+    return from_arguments(file=file, settings=keys)
+
+
+class Bag:
+    """A bag at the master."""
+
+    def __init__(self, client: "Client", number: int) -> None:
+        self._client = client
+        self.number = number
+
+    async def status(self) -> Body:
+        return await self._client.ask("status", bag=self.number)
+
+    async def schedules(self) -> list[Schedule]:
+        """What is offered; empty before the sample is complete."""
+        facts = await self._client.ask("schedules", bag=self.number)
+        found: list[Schedule] = facts["schedules"]
+        return found
+
+    async def choose(
+        self, rule: str = "fastest", *, budget: str | int | None = None, deadline: str | None = None
+    ) -> Body:
+        """Take the schedule of that name, or what a limit allows."""
+        limits = _limits(budget, deadline)
+        return await self._client.ask("choose", bag=self.number, rule=rule, **limits)
+
+    async def wait(self, phase: str = "") -> Body:
+        """The status once the bag is over, or once it has come to that phase: "choosing", ..."""
+        status: Body = {}
+        seen = 0
+        while not status or not (status["over"] or (phase and status.get("phase") == phase)):
+            status = await self._client.ask(
+                "wait", bag=self.number, seen=seen, seconds=_NEWS_SECONDS
+            )
+            seen = status["seen"]
+        return status
+
+    async def results(self) -> AsyncIterator[TaskResult]:
+        """Each task's result, as it comes, until the bag is over."""
+        told: set[int] = set()
+        seen = 0
+        while True:
+            status = await self._client.ask("wait", bag=self.number, seen=seen, seconds=1.0)
+            seen = status["seen"]
+            if status.get("done", 0) + status.get("failed", 0) > len(told) or status["over"]:
+                async for part in self._client.stream("results", bag=self.number):
+                    for result in part["results"]:
+                        if result["task"] not in told:
+                            told.add(result["task"])
+                            yield result
+            if status["over"]:
+                return
+
+    async def frame(self) -> Any:
+        """All results as a pandas DataFrame, a parameter a column. Needs pandas."""
+        import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        rows = []
+        async for part in self._client.stream("results", bag=self.number):
+            rows += [{**row.pop("parameters"), **row} for row in part["results"]]
+        return pd.DataFrame(rows)
+
+    async def log(self, task: int, *, err: bool = False) -> bytes:
+        """What the task wrote, once it has ended."""
+        data: bytes = b""
+        while True:
+            piece = await self._client.ask(
+                "log", bag=self.number, task=task, stream="err" if err else "out", offset=len(data)
+            )
+            data += bytes(piece["data"])
+            if not piece["data"] or len(data) >= piece["total"]:
+                return data
+
+    async def cancel(self, reason: str = "cancelled by the user") -> Body:
+        return await self._client.ask("cancel", bag=self.number, reason=reason)
+
+    async def retry(self, tasks: Sequence[int] | None = None) -> Body:
+        """Try failed tasks again: these, or all."""
+        wanted = "failed" if tasks is None else list(tasks)
+        return await self._client.ask("retry", bag=self.number, tasks=wanted)
 
 
 class Client:
-    """One connection; any number of questions at a time."""
+    """A connection to a master; any number of questions at a time."""
 
-    def __init__(self, context: zmq.asyncio.Context, access: Access, address: str) -> None:
-        self.address = address
-        self._release = version("bats-scheduler")
-        self._numbers = itertools.count(1)
-        self._files: dict[str, asyncio.Queue[BlobStored]] = {}
-        self._open: dict[int, asyncio.Queue[Chunk | Reply | BatsError]] = {}
-        self._socket = context.socket(zmq.DEALER)
-        set_up_client(self._socket, access.pair, access.server_key)
-        self._monitor = self._socket.get_monitor_socket(_WATCHED)
-        self._hearing: asyncio.Task[None] | None = None
-        self._socket.connect(address)
+    def __init__(self, wire: Link) -> None:
+        self._link = wire
+        self.address = wire.address
 
     async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
         """The answer. Raises what the master says is wrong, UnreachableError if it says nothing."""
-        answer: Body = {}
-        async for part, last in self._conversation(verb, body, timeout_seconds):
-            if last:
-                answer = part
-        return answer
+        return await self._link.ask(verb, timeout_seconds=timeout_seconds, **body)
 
-    async def stream(
+    def stream(
         self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any
     ) -> AsyncIterator[Body]:
         """The parts of a long answer; each may take so long."""
-        async for part, last in self._conversation(verb, body, timeout_seconds):
-            if not last:
-                yield part
-
-    async def _conversation(
-        self, verb: str, body: Body, timeout_seconds: float
-    ) -> AsyncIterator[tuple[Body, bool]]:
-        number = next(self._numbers)
-        heard = self._open[number] = asyncio.Queue()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._socket.send(encode(Request(number, verb, body, self._release)))
-            while True:
-                async with asyncio.timeout(timeout_seconds):
-                    message = await heard.get()
-                if isinstance(message, BatsError):
-                    raise message
-                if isinstance(message, Reply):
-                    if message.error:
-                        raise _error(message)
-                    yield message.body, True
-                    return
-                yield message.body, False
-        except TimeoutError:
-            raise UnreachableError(
-                f"The master at {self.address} did not answer `{verb}` in {timeout_seconds:g} s."
-            ) from None
-        finally:
-            del self._open[number]
+        return self._link.stream(verb, timeout_seconds=timeout_seconds, **body)
 
     async def send_file(self, path: Path) -> tuple[str, int]:
-        """Put a file's content where tasks can have it; its SHA-256 and size.
+        """Put a file's content where tasks can have it; its SHA-256 and size."""
+        return await self._link.send_file(path)
 
-        Goes on with what is there already; other questions may be asked meanwhile.
+    async def submit(
+        self,
+        work: Sweep,
+        *,
+        offerings: Sequence[Offering] | None = None,
+        rule: str = "",
+        budget: str | int | None = None,
+        deadline: str | None = None,
+        **settings: Any,
+    ) -> Bag:
+        """Submit a sweep. Without a rule or a limit it waits for `choose` after its sample.
+
+        `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
         """
-        sha256, total = await asyncio.to_thread(_digest, path)
-        heard = self._files[sha256] = asyncio.Queue()
-        held, data = 0, b""
-        try:
-            with path.open("rb") as file:
-                for _ in range(2 * total // CHUNK_BYTES + _TRIES):
-                    frame = encode(BlobChunk(sha256, held, total, data))
-                    async with asyncio.timeout(ANSWER_SECONDS):
-                        await self._socket.send(frame)
-                        held = (await heard.get()).offset
-                    if held >= total and (data or held):
-                        return sha256, total
-                    file.seek(held)
-                    data = file.read(CHUNK_BYTES)
-                    if not data and not total:
-                        return sha256, total
-        except TimeoutError:
-            raise UnreachableError(f"The master did not take {path}.") from None
-        finally:
-            del self._files[sha256]
-        raise UsageError(f"{path} changed while it was sent; send it again.")
+        body: Body = {"sweep": work.to_plain(), **_limits(budget, deadline), **settings}
+        limited = len(body) > 1 or work.budget is not None or work.deadline_seconds is not None
+        body["rule"] = rule or work.pick or ("fastest" if limited else "ask")
+        if work.inputs:
+            body["inputs"] = await send_inputs(self, work)
+        if offerings is not None:
+            body["offerings"] = [asdict(one) for one in offerings]
+        return Bag(self, (await self.ask("submit", **body))["bag"])
 
-    # --- the connection ---
+    async def bag(self, which: int | str = "last") -> Bag:
+        """A bag by number, by name, or the newest."""
+        return Bag(self, (await self.ask("status", bag=which))["bag"])
 
-    async def up(self, seconds: float) -> str:
-        """Why the master has not let us in; empty if it has."""
-        why = f"does not answer within {seconds:g} s"
-        limit = seconds
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        while (left := began + limit - loop.time()) > 0:
-            try:
-                async with asyncio.timeout(left):
-                    what, *_ = await self._monitor.recv_multipart()
-            except TimeoutError:
-                break
-            event, _ = _EVENT.unpack(what)
-            if event == zmq.Event.HANDSHAKE_SUCCEEDED:
-                self._hearing = asyncio.create_task(self._hear())
-                return ""
-            if event == zmq.Event.HANDSHAKE_FAILED_AUTH:
-                return "does not know the key in this access file"
-            if event == zmq.Event.CONNECT_RETRIED:
-                why, limit = "is not there: nothing listens", min(limit, _TELLING_SECONDS)
-            elif event == zmq.Event.DISCONNECTED:
-                why = "hangs up: the access file is perhaps another master's"
-        return why
+    async def bags(self) -> list[Body]:
+        found: list[Body] = (await self.ask("bags"))["bags"]
+        return found
+
+
+class SyncBag:
+    """A `Bag` for programs without asyncio."""
+
+    def __init__(self, client: "SyncClient", bag: Bag) -> None:
+        self._run = client.run
+        self._bag = bag
+        self.number = bag.number
+
+    def status(self) -> Body:
+        return self._run(self._bag.status())
+
+    def schedules(self) -> list[Schedule]:
+        return self._run(self._bag.schedules())
+
+    def choose(
+        self, rule: str = "fastest", *, budget: str | int | None = None, deadline: str | None = None
+    ) -> Body:
+        return self._run(self._bag.choose(rule, budget=budget, deadline=deadline))
+
+    def wait(self, phase: str = "") -> Body:
+        return self._run(self._bag.wait(phase))
+
+    def results(self) -> Iterator[TaskResult]:
+        coming = self._bag.results()
+
+        async def following() -> TaskResult | None:
+            return await anext(coming, None)
+
+        while (result := self._run(following())) is not None:
+            yield result
+
+    def frame(self) -> Any:
+        return self._run(self._bag.frame())
+
+    def log(self, task: int, *, err: bool = False) -> bytes:
+        return self._run(self._bag.log(task, err=err))
+
+    def cancel(self, reason: str = "cancelled by the user") -> Body:
+        return self._run(self._bag.cancel(reason))
+
+    def retry(self, tasks: Sequence[int] | None = None) -> Body:
+        return self._run(self._bag.retry(tasks))
+
+
+class SyncClient:
+    """A `Client` for programs without asyncio; its loop runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="bats", daemon=True)
+        self._thread.start()
+        self.client: Client | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
-        if self._hearing:
-            self._hearing.cancel()
-        self._socket.disable_monitor()
-        self._socket.close(200)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
-    async def _hear(self) -> None:
-        while True:
-            frame = await self._socket.recv()
-            try:
-                message = decode(frame)
-            except ProtocolError as error:
-                self._tell_all(error)
-                continue
-            if isinstance(message, Chunk | Reply):
-                if waiting := self._open.get(message.id):
-                    waiting.put_nowait(message)
-            elif isinstance(message, BlobStored):
-                if sending := self._files.get(message.sha256):
-                    sending.put_nowait(message)
-            elif isinstance(message, Refused):
-                self._tell_all(UnreachableError(f"The master refused: {message.reason}."))
+    def ask(self, verb: str, **body: Any) -> Body:
+        return self.run(self._known.ask(verb, **body))
 
-    def _tell_all(self, error: BatsError) -> None:
-        for waiting in self._open.values():
-            waiting.put_nowait(error)
+    def submit(self, work: Sweep, **how: Any) -> SyncBag:
+        """As `Client.submit`."""
+        return SyncBag(self, self.run(self._known.submit(work, **how)))
+
+    def bag(self, which: int | str = "last") -> SyncBag:
+        return SyncBag(self, self.run(self._known.bag(which)))
+
+    def bags(self) -> list[Body]:
+        return self.run(self._known.bags())
+
+    @property
+    def _known(self) -> Client:
+        assert self.client is not None
+        return self.client
 
 
-@asynccontextmanager
-async def connect(
-    access: Access, *, timeout_seconds: float = CONNECT_SECONDS
-) -> AsyncIterator[Client]:
-    """A connection to the master, by whichever of its addresses answers first in turn."""
-    context = zmq.asyncio.Context()
-    client: Client | None = None
-    reasons = []
+class _Connecting:
+    """What `connect` returns: opened by `with` or by `async with`."""
+
+    def __init__(self, access: Access, timeout_seconds: float) -> None:
+        self._access = access
+        self._timeout_seconds = timeout_seconds
+        self._open: AbstractAsyncContextManager[Link] | None = None
+        self._sync: SyncClient | None = None
+
+    async def __aenter__(self) -> Client:
+        self._open = link(self._access, timeout_seconds=self._timeout_seconds)
+        return Client(await self._open.__aenter__())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._open is not None
+        await self._open.__aexit__(kind, error, trace)
+
+    def __enter__(self) -> SyncClient:
+        self._sync = SyncClient()
+        try:
+            self._sync.client = self._sync.run(self.__aenter__())
+        except BaseException:
+            self._sync.close()
+            raise
+        return self._sync
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._sync is not None
+        self._sync.run(self.__aexit__(kind, error, trace))
+        self._sync.close()
+
+
+def connect(
+    access: Access | str | Path | None = None, *, timeout_seconds: float = CONNECT_SECONDS
+) -> _Connecting:
+    """The way to a master, by its access file; None means this computer's, in the state folder."""
+    if access is None:
+        from bats.master.service.options import default_state
+
+        access = default_state() / "access.json"
+    if not isinstance(access, Access):
+        access = read_access(Path(access).expanduser(), "client")
+    return _Connecting(access, timeout_seconds)
+
+
+def _limits(budget: str | int | None, deadline: str | None) -> dict[str, Money | float]:
+    limits: dict[str, Money | float] = {}
     try:
-        for address in access.master:
-            client = Client(context, access, address)
-            why = await client.up(timeout_seconds)
-            if not why:
-                break
-            reasons.append(f"The master at {address} {why}.")
-            client.close()
-            client = None
-        if client is None:
-            raise UnreachableError(
-                f"{' '.join(reasons)} Start it with `bats master`, or name its access file with"
-                " `--access`."
-            )
-        yield client
-    finally:
-        if client is not None:
-            client.close()
-        context.destroy(200)
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
-    except OSError as error:
-        raise UsageError(f"The input {path} cannot be read: {error.strerror}.") from None
-
-
-def _error(reply: Reply) -> BatsError:
-    for kind in (UsageError, CannotBeMetError, UnreachableError):
-        if kind.exit_code == reply.exit_code:
-            return kind(reply.error)
-    return MasterError(reply.error, reply.exit_code)
+        if budget is not None:
+            limits["budget"] = money(budget)
+        if deadline is not None:
+            limits["deadline_seconds"] = seconds(deadline)
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+    return limits

@@ -1,4 +1,4 @@
-"""Looking at bags when no master serves them: the same questions, answered from the store on disk."""
+"""Looking at bags that no master serves: the same questions, answered from the store on disk."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -40,9 +40,7 @@ class Archive:
         for piece in parts:
             yield piece
 
-    async def _answer(
-        self, verb: str, body: Body, part: Callable[[Body], Awaitable[None]]
-    ) -> Body:
+    async def _answer(self, verb: str, body: Body, part: Callable[[Body], Awaitable[None]]) -> Body:
         from bats.master.service.requests import VERBS, Asked, Service
 
         if verb not in _LOOKS:

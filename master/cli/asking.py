@@ -9,7 +9,7 @@ from bats.master.cli.base import Common, run
 from bats.master.cli.reach import look
 
 
-class BagName(click.ParamType):
+class BagName(click.ParamType[int | str]):
     """A number, a name or `last`."""
 
     name = "bag"

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from bats.common.errors import BatsError, UsageError
-from bats.master.cli.base import Common, Group, common, run
 from bats.master.cli.base import Command as _Command
+from bats.master.cli.base import Common, Group, common, run
 from bats.master.cli.words import amount, duration, table
 
 
@@ -33,7 +33,9 @@ def init(common: Common) -> None:
     print(example(look_around()), end="")
 
 
-@clouds.command(cls=_Command, epilog="\b\nExamples:\n  bats clouds show\n  bats clouds show my.toml")
+@clouds.command(
+    cls=_Command, epilog="\b\nExamples:\n  bats clouds show\n  bats clouds show my.toml"
+)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @common
 def show(common: Common, file: Path | None) -> None:
@@ -62,7 +64,9 @@ def show(common: Common, file: Path | None) -> None:
                  + table(head, rows))  # fmt: skip
 
 
-@clouds.command(cls=_Command, epilog="\b\nExamples:\n  bats clouds check\n  bats clouds check my.toml")
+@clouds.command(
+    cls=_Command, epilog="\b\nExamples:\n  bats clouds check\n  bats clouds check my.toml"
+)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @common
 def check(common: Common, file: Path | None) -> int:

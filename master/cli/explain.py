@@ -63,7 +63,10 @@ def _plan(facts: Mapping[str, Any]) -> str:
 
 
 def _task(story: Mapping[str, Any]) -> str:
-    lines = [f"task {story['task']} of bag {story['bag']}: {story['state']}", f"  {story['command']}"]
+    lines = [
+        f"task {story['task']} of bag {story['bag']}: {story['state']}",
+        f"  {story['command']}",
+    ]
     for one in story["running"]:
         since = f" for {duration(one['seconds'])}" if one["seconds"] is not None else ""
         why = ", as part of the sample" if one["sampling"] else ""

@@ -24,7 +24,7 @@ bats master --reach head.example.org          the name under which they find it
 @click.option("--reach", multiple=True, metavar="HOST",
               help="A name or address by which machines reach this computer.")  # fmt: skip
 @click.option("--web", type=click.IntRange(0, 65535), metavar="PORT",
-              help="Serve the web page there, for this computer only; 0: any port that is free.")  # fmt: skip
+              help="Serve the web page there, to this computer; 0: any free port.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for what tasks write.")
 @common
 def master(

@@ -15,7 +15,7 @@ from bats.master.cli.choosing import offers
 from bats.master.cli.follow import Display, display, follow
 from bats.master.cli.submit import after_dashes
 from bats.master.cli.words import amount, count, duration
-from bats.master.client import Client, connect
+from bats.master.client import connect
 
 INTERRUPTED = 130
 
@@ -32,7 +32,7 @@ bats run sweep.toml --dry-run
 )
 @sweeps.sweep_options
 @common
-def run(common: Common, words: tuple[str, ...], **given: Any) -> int:
+def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     """Runs a sweep: samples, offers schedules, executes the chosen one, tells what it cost.
 
     Without a clouds file it runs on this computer, a task on each core, and costs nothing.
@@ -68,20 +68,20 @@ class _Run:
         self._log_to_file()
         async with Master(Options(state=self._common.state)) as master:
             loop = asyncio.get_running_loop()
-            following = asyncio.ensure_future(self._follow(master))
+            following: asyncio.Future[Any] = asyncio.ensure_future(self._follow(master))
 
             def interrupted(number: int) -> None:
                 self._interrupted(number, following)
 
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, interrupted, number)
-            ended = asyncio.ensure_future(asyncio.shield(master.ended))  # its store may fail
+            ended: asyncio.Future[Any] = asyncio.shield(master.ended)  # its store may fail
             try:
                 await asyncio.wait([following, ended], return_when=asyncio.FIRST_COMPLETED)
                 if not following.done():
                     following.cancel()
                     await ended
-                return await following
+                return int(await following)
             except asyncio.CancelledError:
                 await master.fleet.abandon()
                 print("bats: stopped at once.", file=sys.stderr)
@@ -94,8 +94,7 @@ class _Run:
     async def _follow(self, master: Any) -> int:
         async with connect(master.access) as client:
             self._client = client
-            body = {**sweeps.body(self._want), "rule": self._rule}
-            submitted = await client.ask("submit", **body)
+            submitted = await sweeps.submit(client, self._want, rule=self._rule)
             self._bag = submitted["bag"]
             self._common.note(
                 f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
@@ -157,12 +156,10 @@ class _Run:
         print("bats: stopping in order; what is done is kept. Once more: at once.",
               file=sys.stderr, flush=True)  # fmt: skip
         reason = f"{signal.Signals(number).name} received"
-        self._stopping = asyncio.ensure_future(
-            self._client.ask("cancel", bag=bag, reason=reason)
-        )
+        self._stopping = asyncio.ensure_future(self._client.ask("cancel", bag=bag, reason=reason))
 
     def _log_to_file(self) -> None:
-        """What the master has to say of itself goes beside its state, not between the words here."""
+        """What the master has to say of itself goes into its state folder."""
         import structlog
 
         from bats.common.log import set_up_logging

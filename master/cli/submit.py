@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from bats.master.cli import sweeps
-from bats.master.cli.asking import ask
-from bats.master.cli.base import Common, command, common
+from bats.master.cli.base import Common, command, common, run
+from bats.master.cli.reach import reach
 from bats.master.cli.words import count
 
 
@@ -25,7 +25,7 @@ bats submit sweep.toml --dry-run
 @sweeps.sweep_options
 @click.option("--hold", is_flag=True, help="Do not begin before it is released.", hidden=True)
 @common
-def submit(common: Common, words: tuple[str, ...], hold: bool, **given: Any) -> None:
+def submit(common: Common, /, words: tuple[str, ...], hold: bool, **given: Any) -> None:
     """Submits a bag of tasks and prints its number.
 
     Without a limit or a rule it waits, after its sample, for `bats choose`. Machines that cost
@@ -36,11 +36,14 @@ def submit(common: Common, words: tuple[str, ...], hold: bool, **given: Any) -> 
         facts, said = sweeps.dry_run(want)
         common.facts(facts, lambda: said)
         return
-    body = sweeps.body(want)
-    body["rule"] = want.rule or "ask"
-    if want.clouds is not None and all(one.free for one in want.clouds.offerings):
-        body["rule"] = want.rule or "fastest"
-    facts = ask(common, "submit", hold=hold, **body)
+    free = want.clouds is not None and all(one.free for one in want.clouds.offerings)
+    rule = want.rule or ("fastest" if free else "ask")
+
+    async def submitting() -> dict[str, Any]:
+        async with reach(common) as client:
+            return await sweeps.submit(client, want, rule=rule, hold=hold)
+
+    facts = run(submitting())
     common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
         f"Bag {facts['bag']} ({facts['name']}): {count(facts['tasks'], 'task')}. "
         f"Follow it with: bats watch {facts['bag']}"

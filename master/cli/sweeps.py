@@ -1,4 +1,4 @@
-"""The options that describe a sweep and how to run it, as `bats run` and `bats submit` take them."""
+"""The options that describe a sweep and how to run it: those of `bats run` and `bats submit`."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,7 @@ from bats.common.units import seconds
 from bats.master.cli.words import amount, count, duration
 
 if TYPE_CHECKING:
+    from bats.master.client import Client
     from bats.master.clouds.reading import Clouds
     from bats.master.sweep.sweep import Sweep
 
@@ -112,8 +113,17 @@ def _file_and_words(
     return first, None, rest
 
 
-def body(want: Wanted) -> dict[str, Any]:
-    """What `submit` is asked with."""
+async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
+    """Send the inputs, then submit; the master's answer."""
+    body = _body(want)
+    if want.sweep.inputs:
+        from bats.master.inputs import send_inputs
+
+        body["inputs"] = await send_inputs(client, want.sweep)
+    return await client.ask("submit", **body, **more)
+
+
+def _body(want: Wanted) -> dict[str, Any]:
     found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
     if want.term_seconds is not None:
         found["term_seconds"] = want.term_seconds

@@ -39,6 +39,7 @@ class User:
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
+            check=False,
         )
         assert exit_code is None or done.returncode == exit_code, (words, done)
         assert "Traceback" not in done.stderr

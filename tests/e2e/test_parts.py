@@ -58,7 +58,9 @@ def test_a_worker_killed_in_mid_bag_costs_no_result(user: User) -> None:
         "s.toml",
         'command = "echo x >> ran-{n}; sleep 0.1"\nretries = 0\n[grid]\nn = "1:40"\n',
     )
-    clouds = user.write("c.toml", '[[offering]]\nname = "two"\nbackend = "local"\nprice = 0\nmax = 2\n')
+    clouds = user.write(
+        "c.toml", '[[offering]]\nname = "two"\nbackend = "local"\nprice = 0\nmax = 2\n'
+    )
     with user.master():
         user.bats("submit", sweep, "--clouds", clouds)
         until(lambda: user.facts("status", "last")["done"] >= 5)

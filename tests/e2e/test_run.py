@@ -5,7 +5,7 @@ import io
 import signal
 import subprocess
 
-from programs import User, until
+from programs import BATS, User, until
 
 TWENTY = """
 command = 'test $BATS_INDEX != {bad} && echo square {n} $(({n} * {n}))'
@@ -46,7 +46,8 @@ def test_a_failed_task_is_told_by_the_exit_code_and_in_words(user: User) -> None
 def test_the_schedules_of_a_paid_bag_are_shown_and_the_budget_is_kept(user: User) -> None:
     clouds = user.write(
         "clouds.toml",
-        '[[offering]]\nname = "rented"\nbackend = "local"\nprice = "0.10"\nper = "20s"\natu = "20s"\nmax = 2\n',
+        '[[offering]]\nname = "rented"\nbackend = "local"\nprice = "0.10"\nper = "20s"\n'
+        'atu = "20s"\nboundary = "6s"\nmax = 2\n',
     )
     sweep = user.write("naps.toml", 'command = "sleep 0.1"\n[grid]\nn = "1:60"\n')
     done = user.bats("run", sweep, "--clouds", clouds, "--budget", "6")
@@ -57,7 +58,9 @@ def test_the_schedules_of_a_paid_bag_are_shown_and_the_budget_is_kept(user: User
 
 
 def test_paid_machines_are_not_started_when_nobody_can_choose(user: User) -> None:
-    clouds = user.write("clouds.toml", '[[offering]]\nname = "dear"\nbackend = "local"\nprice = 1\nmax = 1\n')
+    clouds = user.write(
+        "clouds.toml", '[[offering]]\nname = "dear"\nbackend = "local"\nprice = 1\nmax = 1\n'
+    )
     sweep = user.write("naps.toml", 'command = "true"\n')
     done = user.bats("run", sweep, "--clouds", clouds, exit_code=2)
     assert "--budget, --deadline, --pick or --yes" in done.stderr
@@ -80,7 +83,7 @@ def _ended(user: User, task: int) -> bool:
 
 
 def test_a_second_interrupt_stops_at_once(user: User) -> None:
-    sweep = user.write("slow.toml", 'command = "trap \'\' INT TERM; sleep 600"\n')
+    sweep = user.write("slow.toml", "command = \"trap '' INT TERM; sleep 600\"\n")
     with user.started("run", sweep) as process:
         until(lambda: _ended(user, 0))
         process.send_signal(signal.SIGINT)
@@ -94,14 +97,13 @@ def test_a_second_interrupt_stops_at_once(user: User) -> None:
 
 def test_a_closed_pipe_is_no_error(user: User) -> None:
     sweep = user.write("squares.toml", TWENTY % "-1")
-    shell = f'"{user_program()}" submit {sweep} --dry-run | head -n 1'
+    shell = f'"{BATS}" submit {sweep} --dry-run | head -n 1'
     done = subprocess.run(
-        ["bash", "-c", shell], cwd=user.folder, env=user.environment, capture_output=True, text=True
+        ["bash", "-c", shell],
+        cwd=user.folder,
+        env=user.environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (done.stdout, done.stderr) == ("squares: 20 tasks\n", "")
-
-
-def user_program() -> str:
-    from programs import BATS
-
-    return str(BATS)

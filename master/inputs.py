@@ -1,0 +1,43 @@
+"""A sweep's input files: found beside the sweep, sent once, named as tasks see them."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from bats.common.errors import UsageError
+from bats.master.sweep.sweep import Sweep
+
+Input = tuple[str, str, int, int]
+"""Name, sha256, bytes, mode."""
+
+
+class Sends(Protocol):
+    async def send_file(self, path: Path) -> tuple[str, int]: ...
+
+
+async def send_inputs(to: Sends, sweep: Sweep) -> list[Input]:
+    """Put all inputs where tasks can have them. Raises UsageError for one that is not there."""
+    return [
+        (name, *await to.send_file(path), stat.S_IMODE(path.stat().st_mode))
+        for name, path in input_files(sweep)
+    ]
+
+
+def input_files(sweep: Sweep) -> Iterator[tuple[str, Path]]:
+    """Every file that some task needs, those in folders included, each once."""
+    base = Path(sweep.base)
+    seen: set[str] = set()
+    for name in sweep.input_paths():
+        path = base / name
+        if path.is_dir():
+            found = sorted(one for one in path.rglob("*") if one.is_file())
+        elif path.is_file():
+            found = [path]
+        else:
+            raise UsageError(f"The input {path} is not there; `inputs` names it.")
+        for one in found:
+            inside = Path(name, one.relative_to(path)).as_posix()
+            if inside not in seen:
+                seen.add(inside)
+                yield inside, one

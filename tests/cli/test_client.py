@@ -1,0 +1,47 @@
+"""The Python client: submit, choose, results as they come; the same with and without asyncio."""
+
+from pathlib import Path
+
+import pytest
+from programs import User
+
+from bats.common.errors import UnreachableError, UsageError
+from bats.master.client import connect, sweep
+
+
+def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> None:
+    user = User(tmp_path)
+    work = sweep(command="echo {x}", grid={"x": "1:5"}, name="five")
+    with user.master(), connect(user.state / "access.json") as master:
+        bag = master.submit(work, rule="fastest")
+        results = {one["task"]: one for one in bag.results()}
+        assert sorted(results) == [0, 1, 2, 3, 4]
+        assert results[4]["parameters"] == {"x": "5"}
+        assert bag.log(4) == b"5\n"
+        assert bag.wait()["state"] == "complete"
+        assert [one["name"] for one in master.bags()] == ["five"]
+        assert master.bag("five").number == bag.number
+
+
+async def test_the_same_with_asyncio(tmp_path: Path) -> None:
+    user = User(tmp_path)
+    (tmp_path / "in.txt").write_text("brought along")
+    (tmp_path / "s.toml").write_text('command = "cat in.txt"\ninputs = ["in.txt"]\n')
+    with user.master():
+        async with connect(user.state / "access.json") as master:
+            bag = await master.submit(sweep(tmp_path / "s.toml"), rule="fastest")
+            found = [one["exit_code"] async for one in bag.results()]
+            assert found == [0]
+            assert await bag.log(0) == b"brought along"
+
+
+def test_what_is_wrong_is_raised_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no access file"):
+        connect(tmp_path / "access.json")
+    with pytest.raises(UsageError, match="did you mean {x}"):
+        sweep(command="echo {xx}", grid={"x": "1:5"})
+    user = User(tmp_path)
+    with user.master():
+        pass
+    with pytest.raises(UnreachableError, match="bats master"), connect(user.state / "access.json"):
+        pass

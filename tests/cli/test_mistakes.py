@@ -1,0 +1,104 @@
+"""What users get wrong is told in one sentence on stderr, with the right exit code."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bats.master.cli.main import main
+
+FILES: Mapping[str, str] = {
+    "good.toml": 'command = "echo {n}"\n[grid]\nn = "1:3"\n',
+    "type.toml": "command = 5\n",
+    "key.toml": 'comand = "echo"\n',
+    "empty.toml": 'command = "echo {n}"\n[grid]\nn = []\n',
+    "nothing.toml": "",
+    "broken.toml": "command = [\n",
+    "hole.toml": 'command = "echo {m}"\n[grid]\nn = "1:3"\n',
+    "negative.toml": 'command = "echo"\nbudget = -5\n',
+    "pick.toml": 'command = "echo"\npick = "quickest"\n',
+    "zip.toml": 'command = "echo {a}{b}"\n[[zip]]\na = [1, 2]\nb = [1]\n',
+    "csv.toml": 'command = "echo {a}"\ncsv = "cells.csv"\n',
+    "cells.csv": "a,b\n1,2\n3\n",
+    "clouds.toml": '[[offering]]\nname = "a"\nbackend = "nowhere"\nprice = 1\nmax = 1\n',
+    "price.toml": '[[offering]]\nname = "a"\nbackend = "local"\nprice = "much"\n',
+    "dear.toml": '[[offering]]\nname = "a"\nbackend = "local"\nprice = 1\nmax = 1\n',
+    "access.json": "{}",
+}
+
+MISTAKES = [
+    (["submit", "nowhere.toml"], 2, "nowhere.toml is not there"),
+    (["submit", "god.toml"], 2, "did you mean good.toml"),
+    (["submit", "type.toml"], 2, "should be a text, not 5"),
+    (["submit", "key.toml"], 2, "did you mean `command`"),
+    (["submit", "empty.toml"], 2, "n"),
+    (["submit", "nothing.toml"], 2, "nothing to run"),
+    (["submit", "broken.toml"], 2, "broken.toml"),
+    (["submit", "hole.toml"], 2, "{m} has no values"),
+    (["submit", "negative.toml"], 2, "budget"),
+    (["submit", "pick.toml"], 2, "quickest"),
+    (["submit", "zip.toml"], 2, "equally many"),
+    (["submit", "csv.toml"], 2, "cells.csv"),
+    (["submit", "good.toml", "--budget", "-5"], 2, "budget"),
+    (["submit", "good.toml", "--budget", "lots"], 2, "budget"),
+    (["submit", "good.toml", "--deadline", "soon"], 2, "deadline"),
+    (["submit", "good.toml", "--term", "soon"], 2, "--term"),
+    (["submit", "good.toml", "--retries", "x"], 2, "--retries"),
+    (["submit", "good.toml", "--compat", "pbs"], 2, "slurm"),
+    (["submit", "good.toml", "-p", "n"], 2, "-p n"),
+    (["submit", "good.toml", "--zip", "a="], 2, "--zip a="),
+    (["submit", "good.toml", "--clouds", "clouds.toml"], 2, "nowhere"),
+    (["submit", "good.toml", "--clouds", "no.toml"], 2, "no.toml is not there"),
+    (["submit", "good.toml"], 4, "bats master"),
+    (["submit"], 2, "Name a sweep file"),
+    (["run", "good.toml", "--clouds", "price.toml"], 2, "price"),
+    (["run", "good.toml", "--clouds", "dear.toml"], 2, "--budget, --deadline, --pick or --yes"),
+    (["run"], 2, "Name a sweep file"),
+    (["status"], 4, "bats master"),
+    (["status", "1"], 4, "bats master"),
+    (["status", "--access", "access.json"], 2, "access"),
+    (["status", "--access", "no.json"], 2, "There is no access file no.json"),
+    (["status", "--nonsense"], 2, "--nonsense"),
+    (["statsu"], 2, "statsu"),
+    (["choose"], 2, "Name a schedule"),
+    (["choose", "--budget", "x"], 2, "not an amount"),
+    (["choose", "--deadline", "x"], 2, "not a duration"),
+    (["choose", "fastest"], 4, "bats master"),
+    (["results", "--csv", "--failed"], 2, "--csv"),
+    (["retry", "--failed", "--task", "1"], 2, "--failed"),
+    (["logs", "last"], 2, "TASK"),
+    (["logs", "last", "-1"], 2, "-1"),
+    (["machines"], 4, "bats master"),
+    (["clouds", "show", "clouds.toml"], 2, "nowhere"),
+    (["clouds", "nonsense"], 2, "nonsense"),
+    (["access"], 2, "bats master"),
+    (["master", "--port", "70000"], 2, "70000"),
+    (["master", "--clouds", "no.toml"], 2, "no.toml is not there"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "said"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_a_mistake_is_told_in_one_sentence(
+    words: list[str],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BATS_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    assert err.startswith("bats: ")
+    assert err.count("\n") == 1
+    assert said in err
+    assert not out
+
+
+def test_the_list_of_mistakes_is_long() -> None:
+    assert len(MISTAKES) >= 40
