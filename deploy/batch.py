@@ -114,7 +114,7 @@ class Batch(abc.ABC):
     async def check(self) -> str: ...
 
     @abc.abstractmethod
-    async def _submit(self, script: str) -> str:
+    async def _submit(self, run: Run, script: str) -> str:
         """Hand a script in; the id it was given."""
 
     @abc.abstractmethod
@@ -205,7 +205,7 @@ class Batch(abc.ABC):
 
     async def _start(self, run: Run) -> Mapping[MachineId, Sighting]:
         try:
-            job = await self._submit(self._script(run))
+            job = await self._submit(run, self._script(run))
         except BusyError:
             there = (await self._ours()).get(run.first)  # an answer may come too late
             if there is None:

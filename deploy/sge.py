@@ -98,7 +98,8 @@ class Sge(Batch):
     def _index(self) -> str:
         return "$((SGE_TASK_ID - 1))"
 
-    async def _submit(self, script: str) -> str:
+    async def _submit(self, run: Run, script: str) -> str:
+        del run
         answer = await _sge("qsub", "-terse", stdin=script)
         if answer.code:
             raise _error(answer)

@@ -109,7 +109,8 @@ class Slurm(Batch):
     def _index(self) -> str:
         return "$SLURM_ARRAY_TASK_ID"
 
-    async def _submit(self, script: str) -> str:
+    async def _submit(self, run: Run, script: str) -> str:
+        del run
         answer = await _slurm("sbatch", "--parsable", stdin=script)
         if answer.code:
             raise _error(answer)

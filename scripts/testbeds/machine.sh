@@ -28,7 +28,6 @@ cat "$hosts" - >"$r/etc/hosts" <<HOSTS
 127.0.0.1 localhost
 127.0.1.1 $name
 HOSTS
-rm -f "$r"/root/.bashrc "$r"/root/.profile # what this machine starts for a login may wait for locks of its own
 hostname "$name"
 echo "$name" >"$r/etc/hostname"
 mkdir -p "$r/run/sshd"

@@ -7,8 +7,10 @@ def test_...(slurm_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +23,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = REPOSITORY / "scripts" / "testbeds"
 T = TypeVar("T")
+HTCONDOR_TREE = REPOSITORY / ".cache" / "testbeds" / "htcondor"
 CANNOT = 77  # what a bed's script exits with on a machine that cannot have it
 
 
@@ -137,6 +140,17 @@ def ec2_netns_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     with bed("ec2", tmp_path_factory.mktemp("ec2-netns"), BOOT="netns") as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def htcondor_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """Takes a minute to install: only if it has been, or BATS_HTCONDOR is set."""
+    there = shutil.which("condor_master") or (HTCONDOR_TREE / "complete").exists()
+    if not there and "BATS_HTCONDOR" not in os.environ:
+        pytest.skip("HTCondor is not installed; set BATS_HTCONDOR=1 to have it done")
+    share = f"{sys.base_prefix}:{sys.prefix}"
+    with bed("htcondor", tmp_path_factory.mktemp("htcondor"), SHARE=share) as it:
         yield it
 
 
