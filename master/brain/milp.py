@@ -74,7 +74,7 @@ def _fill(
     mix = _solve(-wanted, rows, most)
     rows.append((wanted, float(wanted @ mix) * (1 - TIE), np.inf))
     if costs.max(initial=0.0) > 0 and sum(mix) > 0:
-        dear = costs / max(float(costs @ mix), 1.0) * SCALE
+        dear = costs / max(float(costs @ mix), costs.max()) * SCALE
         mix = _solve(dear, rows, most)
         rows.append((dear, 0.0, float(dear @ mix) * (1 + TIE)))
     free = np.array([bill == 0 for bill in bills])

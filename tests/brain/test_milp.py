@@ -62,7 +62,7 @@ def test_the_edges_are_those_of_the_other_planner() -> None:
     assert milp(Problem((), 10, money(1))) is None
     assert milp(Problem(clusters, 0, NOTHING)) == knapsack(Problem(clusters, 0, NOTHING))
     assert milp(Problem(clusters, 10, money(100), deadline_seconds=1.0)) is None
-    free = (cluster(900, NOTHING, 3), cluster(1, Money(1), 0))
+    free = (cluster(900, NOTHING, 3), cluster(1, money(10**6), 0))
     plan = milp(Problem(free, 10, NOTHING))
     assert plan is not None
     assert plan.mix == (3, 0)
