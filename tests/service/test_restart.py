@@ -1,0 +1,103 @@
+"""A new master on an old state folder knows all bags, and can go on with ended ones."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from service_helpers import KillableMaster, becomes, over, results, sweep
+
+from bats.common.errors import UsageError
+from bats.common.keys import read_access
+from bats.master.client import connect
+from bats.master.service.home import ACCESS
+from bats.master.service.master import Master
+from bats.master.service.options import Options
+
+Make = Callable[..., KillableMaster]
+
+
+async def test_an_ended_bag_can_be_seen_and_retried_after_a_restart(
+    killable: Make, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    master = killable()
+    master.start()
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(4, f"test {{x}} != 2 || test -e {gate}")))[
+            "bag"
+        ]
+        before = await over(client, bag)
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        status = await client.ask("status", bag=bag)
+        assert {key: status[key] for key in ("state", "done", "failed", "spent", "words")} == {
+            key: before[key] for key in ("state", "done", "failed", "spent", "words")
+        }
+        assert (await client.ask("explain", bag=bag))["failed"] == 1
+        gate.touch()
+        await client.ask("retry", bag=bag, tasks=[2])
+        status = await becomes(client, bag, lambda s: s["over"] and s["state"] == "complete")
+        assert status["done"] == 4
+        assert [row["task"] for row in await results(client, bag)] == [0, 1, 2, 3]
+
+
+async def test_a_retry_waits_while_another_bag_runs_even_through_a_kill(
+    killable: Make, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    async with master.client() as client:
+        first = (await client.ask("submit", sweep=sweep(2, f"test -e {gate}", retries=0)))["bag"]
+        await over(client, first)
+        second = (await client.ask("submit", sweep=sweep(6, "sleep 0.4")))["bag"]
+        await becomes(client, second, lambda status: status.get("done", 0) >= 1)
+        gate.touch()
+        assert (await client.ask("retry", bag=first))["state"] == "queued"
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        status = await becomes(client, first, lambda s: s["over"] and s["state"] == "complete")
+        assert status["done"] == 2
+        assert (await client.ask("status", bag=second))["state"] == "complete"
+
+
+async def test_the_access_file_stays_good_through_a_restart(killable: Make, tmp_path: Path) -> None:
+    master = killable()
+    master.start()
+    old = read_access(tmp_path / "state" / ACCESS)
+    master.kill(signal.SIGTERM)
+    assert master.process
+    await asyncio.to_thread(master.process.communicate)
+    assert master.process.returncode == 0
+    master.start()
+    async with connect(old) as client:
+        assert (await client.ask("bags"))["bags"] == []
+
+
+async def test_two_masters_cannot_share_a_folder(tmp_path: Path) -> None:
+    async with Master(Options(state=tmp_path)):
+        with pytest.raises(UsageError, match="Another master"):
+            async with Master(Options(state=tmp_path)):
+                pass
+
+
+async def test_only_the_owner_can_read_what_is_secret(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with Master(Options(state=state)) as master:
+        assert state.stat().st_mode & 0o777 == 0o700
+        secrets = [master.home.server, master.home.client, master.home.worker]
+        for path in state.rglob("*"):
+            if path.is_file():
+                text = path.read_bytes()
+                holds = any(pair.secret.encode() in text for pair in secrets)
+                assert not holds or path.stat().st_mode & 0o077 == 0
+
+
+async def test_a_bag_without_a_place_to_run_is_refused(tmp_path: Path) -> None:
+    async with Master(Options(state=tmp_path)) as master, connect(master.access) as client:
+        with pytest.raises(UsageError, match="nowhere to run"):
+            await client.ask("submit", sweep=sweep(1))
