@@ -38,7 +38,7 @@ async def test_the_same_with_asyncio(tmp_path: Path) -> None:
 def test_what_is_wrong_is_raised_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no access file"):
         connect(tmp_path / "access.json")
-    with pytest.raises(UsageError, match="did you mean {x}"):
+    with pytest.raises(UsageError, match=r"did you mean \{x\}"):
         sweep(command="echo {xx}", grid={"x": "1:5"})
     user = User(tmp_path)
     with user.master():
