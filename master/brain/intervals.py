@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import chdtri, ndtri, stdtrit
-
 from bats.common.billing import charge
 from bats.common.money import Money
 from bats.common.offering import Offering
@@ -91,7 +89,7 @@ def makespan_bound(
     )
     S3 = machines**2 / gamma_max**2
     sigma_agg_max = math.sqrt(max(0.0, S1 + S2 - S3)) / machines
-    return N / gamma_min + math.sqrt(N) * float(ndtri(p_M)) * sigma_agg_max
+    return N / gamma_min + math.sqrt(N) * _normal(p_M) * sigma_agg_max
 
 
 def promised(p_M: float = P_M, p_mu: float = P_MU, p_sigma: float = P_SIGMA) -> float:
@@ -112,12 +110,26 @@ def budget_bound(
     )
 
 
+# scipy takes a fifth of a second to load, and most free bags never need it.
+
+
+@lru_cache
+def _normal(p: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(p))
+
+
 @lru_cache
 def _student(freedom: int, p: float) -> float:
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, (1 + p) / 2))
 
 
 @lru_cache
 def _chi2(freedom: int, p: float) -> tuple[float, float]:
     """The quantiles at 1-α/2 and α/2; `chdtri` takes the probability of the upper tail."""
+    from scipy.special import chdtri
+
     return float(chdtri(freedom, (1 - p) / 2)), float(chdtri(freedom, (1 + p) / 2))

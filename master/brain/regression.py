@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from scipy.special import stdtrit
-
 SHORTEST_SECONDS: Final = 1e-9
 CONFIDENCE: Final = 0.95  # one-sided, that runtimes there rise with runtimes here
 
@@ -103,5 +101,7 @@ def _least_correlation(n: int) -> float:
     """
     if n <= 2:
         return 0.0
+    from scipy.special import stdtrit  # takes a fifth of a second to load
+
     t = float(stdtrit(n - 2, CONFIDENCE))
     return t / math.sqrt(n - 2 + t * t)

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -34,6 +35,7 @@ from bats.master.store.store import Store
 if TYPE_CHECKING:
     from bats.master.web.server import WebPage
 
+_LATE_SECONDS: Final = 1.0  # the first tasks come before what is only needed later
 _LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
 
 log = structlog.get_logger()
@@ -114,6 +116,8 @@ class Master:
             self.bags.restore(reader)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())
         self._closers.append(self._stop_measuring)
+        late = self._loop.call_later(_LATE_SECONDS, self._load_late)
+        self._closers.append(late.cancel)
         log.info(
             "master listens",
             addresses=list(self.addresses),
@@ -254,6 +258,10 @@ class Master:
     def _fail(self, error: BaseException) -> None:
         if not self.ended.done():
             self.ended.set_exception(error)
+
+    def _load_late(self) -> None:
+        """What planning will need, so that it does not have to wait for it."""
+        self._loop.run_in_executor(None, import_module, "scipy.special")
 
     def _stop_measuring(self) -> None:
         self._lag_timer.cancel()
