@@ -6,6 +6,7 @@ from typing import Final
 
 from bats.common.billing import charge_atus
 from bats.common.errors import CannotBeMetError
+from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
 from bats.master.brain import fleet, sampling
 from bats.master.brain.commands import BagOutcome, Offer
@@ -14,12 +15,14 @@ from bats.master.brain.events import Chosen
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.mix import Cluster
 from bats.master.brain.outlook import Outlook, outlook
+from bats.master.brain.picks import within_budget, within_deadline
 from bats.master.brain.planners import PLANNERS
 from bats.master.brain.problem import Plan as Solution
 from bats.master.brain.problem import Problem
 from bats.master.brain.schedules import Schedule, offers, pick
 from bats.master.brain.settings import ASK, Sampling
 from bats.master.brain.state import MANUAL, ClusterState, Phase, Plan, Run
+from bats.master.brain.taskbook import TaskState
 
 UNCOUNTED: Final = Money(10**18)
 """Stands for a budget that nobody counts."""
@@ -58,6 +61,27 @@ def offer(run: Run) -> None:
         run.out.append(Offer(schedules))
 
 
+def why_not(run: Run, chosen: Chosen) -> str:
+    """Why this choice cannot be met, with the nearest that can and its price; "" when it can."""
+    clusters = run.planning_clusters()
+    tasks = outlook(run, clusters).N_e
+    if not tasks or not any(c.limit for c in clusters):
+        return ""
+    spent = run.ledger.committed
+    total = chosen.budget if chosen.budget is not None else run.settings.budget
+    budget = None if total is None else Money(max(0, total - spent))
+    currency = run.settings.currency
+    try:
+        if chosen.deadline_seconds is not None:
+            left = run.began_at + chosen.deadline_seconds - run.now
+            within_deadline(clusters, tasks, max(1.0, left), budget=budget, currency=currency)
+        elif budget is not None:
+            within_budget(clusters, tasks, budget, currency=currency)
+    except CannotBeMetError as refusal:
+        return f"{refusal} {run.shown(spent)} of the budget is spent or reserved already."
+    return ""
+
+
 def choose(run: Run, chosen: Chosen) -> None:
     """Take the user's word. A budget caps the whole run, what is spent already included."""
     if run.phase is Phase.SAMPLING:
@@ -71,7 +95,7 @@ def choose(run: Run, chosen: Chosen) -> None:
     committed = run.ledger.committed
     by_rule = _by_rule(run, chosen.rule, budget)
     if by_rule is None:
-        run.ledger.limit = budget
+        run.ledger.limit = committed if budget is None else budget  # never without a limit
     else:
         limit = Money(committed + by_rule.budget)
         run.ledger.limit = limit if budget is None else Money(min(limit, budget))
@@ -84,6 +108,8 @@ def choose(run: Run, chosen: Chosen) -> None:
     if run.phase in (Phase.ENDING, Phase.ENDED):
         _revive(run)
     run.phase = Phase.EXECUTING
+    if chosen.deadline_seconds is not None and (words := why_not(run, chosen)):
+        run.say(words)
     replan(run, "schedule chosen")
     run.next_monitor = now + monitor_seconds(run)
 
@@ -103,9 +129,9 @@ def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
 
 def _revive(run: Run) -> None:
     """More money for a bag that had run out of it."""
-    for task, state in enumerate(run.tasks.states):
-        if state == 4:
-            run.tasks.retry(task)  # type: ignore[arg-type]
+    for number, state in enumerate(run.tasks.states):
+        if state == TaskState.DROPPED:
+            run.tasks.retry(TaskId(number))
     run.outcome = None
     run.ended_at = None
 

@@ -76,7 +76,7 @@ def complete(run: Run) -> bool:
         return all(len(sample.observed[c.index]) >= enough for c in part)
     if any(sample.open[c.index] for c in part):
         return False
-    return run.tasks.done + run.tasks.counts[3] >= sample.size
+    return run.tasks.done + run.tasks.counts[TaskState.FAILED] >= sample.size
 
 
 def keeps(run: Run, machine: Machine) -> bool:

@@ -8,6 +8,7 @@ from bats.master.brain.commands import BagOutcome
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.outlook import outlook
 from bats.master.brain.state import Phase, Run
+from bats.master.brain.taskbook import TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,11 @@ def view(run: Run, now: float) -> RunView:
         phase=run.phase,
         outcome=run.outcome,
         total=len(run.tasks),
-        waiting=counts[0],
-        running=counts[1],
-        done=counts[2],
-        failed=counts[3],
-        dropped=counts[4],
+        waiting=counts[TaskState.WAITING],
+        running=counts[TaskState.RUNNING],
+        done=counts[TaskState.DONE],
+        failed=counts[TaskState.FAILED],
+        dropped=counts[TaskState.DROPPED],
         duplicates=run.duplicates,
         budget=run.settings.budget,
         limit=run.ledger.limit,

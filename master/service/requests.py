@@ -13,10 +13,11 @@ from typing import Any, Final, Protocol, TypeVar
 import structlog
 
 from bats.common.codec import encode
-from bats.common.errors import BatsError, UsageError, quoted
+from bats.common.errors import BatsError, CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId, Chunk, Reply, Request, TaskId
 from bats.common.money import Money
 from bats.master.brain.events import Cancelled, Chosen, Retried
+from bats.master.brain.planning import why_not
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 from bats.master.service import reading
@@ -150,7 +151,10 @@ async def _choose(asked: Asked) -> Body:
     runner = await asked.runner()
     if runner.engine.run.phase is Phase.SAMPLING:
         raise UsageError(f"Bag {runner.id} is still sampling; there is nothing to choose from yet.")
-    return await _tell(asked, runner, Chosen(rule, budget, deadline, cushion))
+    chosen = Chosen(rule, budget, deadline, cushion)
+    if refusal := why_not(runner.engine.run, chosen):
+        raise CannotBeMetError(refusal)
+    return await _tell(asked, runner, chosen)
 
 
 async def _retry(asked: Asked) -> Body:

@@ -7,6 +7,7 @@ from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money
 from bats.master.brain import commands as do
+from bats.master.brain import planning
 from bats.master.brain.events import (
     Cancelled,
     Cause,
@@ -295,3 +296,22 @@ def test_the_check_itself_notices_money_that_is_not_there() -> None:
     bench.run.ledger.limit = money(1)
     with pytest.raises(BrokenInvariantError):
         bench.engine.check()
+
+
+def test_a_choice_that_cannot_be_met_is_refused_with_the_nearest_that_can() -> None:
+    hour_long = tuple([HOUR] * 30)
+    bench = Bench(settings(100, offering(machines=8), rule="ask", known=(hour_long,)))
+    bench.begin()
+    assert bench.run.phase is Phase.CHOOSING
+    refusal = planning.why_not(bench.run, Chosen("fastest", money(100)))
+    assert "the cheapest needs $300.00" in refusal
+    assert planning.why_not(bench.run, Chosen("fastest", money(330))) == ""
+    refusal = planning.why_not(bench.run, Chosen("fastest", money(400), 5 * HOUR))
+    assert "all machines together need 12 h 30 min" in refusal
+
+
+def test_without_a_budget_and_without_a_schedule_nothing_more_can_be_spent() -> None:
+    bench = Bench(settings(100, offering(machines=8), rule="ask", known=(tuple([HOUR] * 30),)))
+    bench.begin()
+    bench(Chosen("a name that no schedule has"))
+    assert bench.run.ledger.limit == bench.run.ledger.committed == 0
