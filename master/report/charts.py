@@ -34,7 +34,9 @@ def money(
     width: float,
     currency: str,
 ) -> str:
-    """Money spent over time, in steps: an ATU is paid when it is entered."""
+    """Money spent over time, in steps: an ATU is paid when it is entered; "" if nothing was."""
+    if not spending:
+        return ""
     points: list[tuple[float, float]] = [(0.0, 0.0)]
     for at, amount in spending:
         if at <= now:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import msgpack
@@ -69,16 +70,16 @@ class Bag:
 def bag_from(row: BagRow) -> Bag:
     """The bag again. Raises StoreDamagedError."""
     try:
-        spec = msgpack.unpackb(row.spec)
+        sweep, output_folder, inputs = _submitted(row.spec)
         summary = json.loads(row.summary) if row.summary else {}
         return Bag(
             row.id,
             row.name,
-            Sweep.from_plain(spec["sweep"]),
+            sweep,
             settings_from(msgpack.unpackb(row.settings)),
             row.created,
-            spec["output_folder"],
-            tuple((name, sha, size, mode) for name, sha, size, mode in spec["inputs"]),
+            output_folder,
+            inputs,
             row.state,
             summary.get("began"),
             row.ended,
@@ -89,3 +90,10 @@ def bag_from(row: BagRow) -> Bag:
         raise StoreDamagedError(
             f"What was submitted as bag {row.id} cannot be read: {error}."
         ) from error
+
+
+@lru_cache(maxsize=1)  # who watches a bag asks for it every second, and a long list takes a second
+def _submitted(spec: bytes) -> tuple[Sweep, str, tuple[tuple[str, str, int, int], ...]]:
+    plain = msgpack.unpackb(spec)
+    inputs = tuple((name, sha, size, mode) for name, sha, size, mode in plain["inputs"])
+    return Sweep.from_plain(plain["sweep"]), plain["output_folder"], inputs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browser import DESKTOP, PHONE, Page
-from service_helpers import over, sweep
+from service_helpers import becomes, over, sweep
 
 from bats.master.client import Client
 from bats.master.service.master import Master
@@ -162,6 +162,22 @@ async def test_the_page_is_light_to_transfer_and_to_keep(ended: Page) -> None:
     assert ended.transferred < MOST_TRANSFERRED
     await asyncio.gather(*(ended.js("new Promise(r => setTimeout(r, 50))") for _ in range(20)))
     assert await ended.memory_bytes() < MOST_MEMORY
+
+
+async def test_a_million_tasks_weigh_no_more_than_a_few(
+    master: Master, client: Client, page: Page
+) -> None:
+    bag = (await client.ask("submit", sweep=sweep(1_000_000, "sleep 0.01")))["bag"]
+    await becomes(client, bag, lambda status: status.get("done", 0) > 50)
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    await page.becomes("document.getElementById('headline').textContent.includes('1,000,000')")
+    await page.becomes("document.getElementById('tasks').rows.length === 25")
+    await page.shows("#timeline svg")
+    assert page.transferred < MOST_TRANSFERRED
+    assert await page.memory_bytes() < MOST_MEMORY
+    await client.ask("cancel", bag=bag)
+    await over(client, bag)
 
 
 async def serious_faults(page: Page, axe: str) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ import * as tasks from "./tasks.js";
 const EVERY_MS = 1000;
 const ENDED_MS = 5000; // a bag that has ended may be retried, or another begin
 const DRAWINGS_MS = 3000;
+const LISTED_MS = 2000;
 const MOST_DECISIONS = 500;
 
-const state = { bag: null, decisions: 0, drawn: 0, drawing: false, seen: "", results: -1, bags: "" };
+const state = { bag: null, decisions: 0, drawn: 0, drawing: false, seen: "", results: -1, listed: 0, bags: "" };
 
 history.replaceState(null, "", location.pathname + location.hash); // the token has done its work
 
@@ -78,9 +79,11 @@ function show(live) {
   clusters(live);
   decisions(live);
   const results = (live.done ?? 0) + (live.failed ?? 0);
-  if (results !== state.results) {
-    state.results = results;
-    tasks.refresh(live.began ?? 0).catch(told);
+  tasks.beganAt(live.began ?? 0);
+  if (state.results === -1) state.results = results; // the first page is on its way already
+  if (results !== state.results && Date.now() - state.listed > LISTED_MS) {
+    Object.assign(state, { results, listed: Date.now() });
+    tasks.refresh().catch(told);
   }
   const news = JSON.stringify([results, live.phase, live.now, live.schedules]);
   const due = Date.now() - state.drawn > DRAWINGS_MS;

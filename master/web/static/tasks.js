@@ -11,9 +11,12 @@ export function showBag(bag) {
   return refresh();
 }
 
-export async function refresh(began = state.began) {
+export function beganAt(seconds) {
+  state.began = seconds;
+}
+
+export async function refresh() {
   if (state.bag === null) return;
-  state.began = began;
   const asked = ++state.asked;
   const query = new URLSearchParams({
     filter: byId("text").value, outcomes: byId("outcomes").value, sort: byId("sort").value,
