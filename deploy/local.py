@@ -53,6 +53,11 @@ class Local:
             Feature.QUEUE: "a process starts at once or not at all",
         }
 
+    def warm(self) -> None:
+        """Start what starts workers, ahead of the first; blocks: call it from a thread."""
+        with self._starting:
+            self._keeper = self._keeper or self._start_keeper()
+
     async def check(self) -> str:
         tried = await processes.run(*self._command, "--help", limit_seconds=CHECK_LIMIT_SECONDS)
         if tried.code:

@@ -62,11 +62,16 @@ class _Run:
         self._stopping: asyncio.Task[Any] | None = None
 
     async def all(self) -> int:
-        from bats.master.service.master import Master
+        from bats.master.service.early import warmed
         from bats.master.service.options import Options
 
         self._log_to_file()
-        async with Master(Options(state=self._common.state)) as master:
+        options = Options(state=self._common.state)
+        if self._want.clouds is not None:
+            options = warmed(options, self._want.clouds.offerings)
+        from bats.master.service.master import Master
+
+        async with Master(options) as master:
             loop = asyncio.get_running_loop()
             following: asyncio.Future[Any] = asyncio.ensure_future(self._follow(master))
 
@@ -196,6 +201,9 @@ def _told(facts: Mapping[str, Any]) -> str:
                 f"{duration(bounds['makespan_seconds'])}"
             )
         lines.append(said)
+        if facts["ended_at"] is not None:
+            took = duration(facts["ended_at"] - facts["chosen_at"])
+            lines.append(f"took      {took} after the sample")
     lines.append(f"output    {facts['output_folder']}")
     lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
     return "\n".join(lines)

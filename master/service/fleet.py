@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 import structlog
 
 from bats.common.errors import BatsError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.deploy.protocol import Orphan, Site
+from bats.deploy.protocol import Backend, Orphan, Site
 from bats.deploy.registry import backend
 from bats.master.brain.events import Cause, SetAside
 from bats.master.brain.machine import MachineState
@@ -17,7 +16,7 @@ from bats.master.brain.state import MANUAL
 from bats.master.service.admission import Admission
 from bats.master.service.files import Files
 from bats.master.service.numbers import by_hand, outside
-from bats.master.service.options import Options
+from bats.master.service.options import Options, Place, place_of
 from bats.master.service.runner import Runner
 from bats.master.service.workers import Workers
 from bats.master.service.yard import Watched, Yard, Yardkeeper
@@ -32,7 +31,7 @@ class Fleet:
         self._store = store
         self._site = site
         self._admission = admission
-        self._yards: dict[tuple[Any, ...], Yard] = {}
+        self._yards: dict[Place, Yard] = {}
         self._machines: dict[MachineId, tuple[Yard, Watched]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.workers: Workers | None = None
@@ -139,7 +138,7 @@ class Fleet:
     async def orphans(self, offerings: Iterable[Offering], *, stop: bool) -> list[Orphan]:
         """What the back ends of these offerings have that is in no bag's books."""
         found: list[Orphan] = []
-        for offering in {_key(one): one for one in offerings if one.backend != MANUAL}.values():
+        for offering in {place_of(one): one for one in offerings if one.backend != MANUAL}.values():
             try:
                 found += await self._orphans_of(offering, stop=stop)
             except BatsError as error:
@@ -168,7 +167,7 @@ class Fleet:
         return orphans
 
     def _yard(self, offering: Offering) -> Yard:
-        key = _key(offering)
+        key = place_of(offering)
         if (yard := self._yards.get(key)) is None:
             assert self.workers is not None
             assert self.files is not None
@@ -183,16 +182,14 @@ class Fleet:
                 self.set_aside,
                 self._gone,
             )
-            yard = self._yards[key] = Yard(offering, backend(offering, self._site), keeper)
+            yard = self._yards[key] = Yard(offering, self._backend(offering), keeper)
         return yard
+
+    def _backend(self, offering: Offering) -> Backend:
+        return self._options.backends.get(place_of(offering)) or backend(offering, self._site)
 
     def _gone(self, machine: MachineId) -> None:
         self._machines.pop(machine, None)
         self._admission.revoke(machine)
         if self.files is not None:
             self.files.gone(machine)
-
-
-def _key(offering: Offering) -> tuple[str, str, str]:
-    """Offerings alike in this are the same place, whatever they cost."""
-    return offering.name, offering.backend, repr(sorted(offering.settings.items()))

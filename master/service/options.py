@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.offering import Offering
+from bats.deploy.protocol import Backend
 
 HERE: Final = "127.0.0.1"
+
+Place = tuple[str, str, str]
+
+
+def place_of(offering: Offering) -> Place:
+    """Offerings alike in this are the same place, whatever they cost."""
+    return offering.name, offering.backend, repr(sorted(offering.settings.items()))
 
 
 def default_state(environment: Mapping[str, str] = os.environ) -> Path:
@@ -36,6 +44,7 @@ class Options:
     rejoin_seconds: float = 30.0  # what machines get to come back to a restarted master
     join_seconds: float = 600.0  # from being charged to joining; then a machine is stopped
     poll_seconds: float = 5.0  # longest time between two looks at the machines of a back end
+    backends: Mapping[Place, Backend] = field(default_factory=dict)  # that were made beforehand
     worker_command: tuple[str, ...] = (sys.executable, "-m", "bats.worker")
 
     @property

@@ -1,0 +1,33 @@
+"""Local machines are made ready while the heavy modules load: each takes part of a second.
+
+Import nothing heavy here.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bats.common.offering import Offering
+from bats.deploy.local import Local
+from bats.deploy.protocol import Site
+from bats.master.service.options import Options, Place, place_of
+
+LOCAL = "local"
+
+
+def warmed(options: Options, offerings: Iterable[Offering]) -> Options:
+    """The same, with back ends for what is local of the offerings, which are being made ready."""
+    # A local machine is known by its folder: no master's id is needed, and none is known yet.
+    site = Site("", str(options.state.expanduser().absolute()), options.worker_command)
+    backends: dict[Place, Local] = {}
+    for offering in offerings:
+        if offering.backend == LOCAL:
+            backends[place_of(offering)] = local = Local(offering, site)
+            threading.Thread(target=_warm, args=(local,), daemon=True).start()
+    return replace(options, backends=backends)
+
+
+def _warm(local: Local) -> None:
+    with contextlib.suppress(Exception):  # what is wrong will be wrong again, and said, at a start
+        local.warm()
