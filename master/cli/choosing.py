@@ -103,5 +103,9 @@ def offers(facts: Mapping[str, Any]) -> str:
         for one in found
         if one["delta_n"] > 0
     ]
-    lines.append(f"So far {amount(facts['committed'], currency)}; prices and times are the rest's.")
+    if facts["phase"] == "choosing":
+        sample = amount(facts["committed"], currency)
+        lines.append(f"The sample took {sample}; prices and times are for the rest.")
+    else:
+        lines.append("Prices and times are for what the sample left to do.")
     return "\n".join(lines)
