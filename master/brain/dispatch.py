@@ -129,7 +129,8 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
             continue
         if at_fault and ran:
             run.tasks.losses[attempt.task] = run.tasks.losses.get(attempt.task, 0) + 1
-        if run.tasks.losses.get(attempt.task, 0) > run.settings.losses:
+        poison = run.tasks.losses.get(attempt.task, 0) > run.settings.losses
+        if poison and not _sampled_elsewhere(run, attempt.task):
             if attempt.task not in run.tasks.running:
                 _give_up_as_poison(run, machine, attempt)
         else:
