@@ -67,9 +67,15 @@ def test_paid_machines_are_not_started_when_nobody_can_choose(user: User) -> Non
 
 
 def test_an_interrupted_run_stops_in_order_and_keeps_what_is_done(user: User) -> None:
-    sweep = user.write("slow.toml", 'command = "sleep {s}"\n[grid]\ns = [0, 600, 601]\n')
-    with user.started("run", sweep) as process:
-        until(lambda: len(user.machines()) == 1 and _ended(user, 0))
+    clouds = user.write(
+        "c.toml", '[[offering]]\nname = "a"\nbackend = "local"\nprice = 0\nslots = 3\n'
+    )
+    sweep = user.write(
+        "slow.toml", 'command = "touch at-{s}; sleep {s}"\n[grid]\ns = [0, 600, 601]\n'
+    )
+    with user.started("run", sweep, "--clouds", clouds) as process:
+        until(lambda: len(list(user.folder.glob("at-*"))) == 3)
+        until(lambda: _recorded(user))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -78,14 +84,14 @@ def test_an_interrupted_run_stops_in_order_and_keeps_what_is_done(user: User) ->
     assert not user.machines()
 
 
-def _ended(user: User, task: int) -> bool:
-    return (user.state / "output" / "1" / "0" / f"{task}.out").exists()
+def _recorded(user: User) -> bool:
+    return user.bats("results", "-q").stdout == "0\n"
 
 
 def test_a_second_interrupt_stops_at_once(user: User) -> None:
-    sweep = user.write("slow.toml", "command = \"trap '' INT TERM; sleep 600\"\n")
+    sweep = user.write("slow.toml", "command = \"trap '' INT TERM; touch at; sleep 600\"\n")
     with user.started("run", sweep) as process:
-        until(lambda: _ended(user, 0))
+        until((user.folder / "at").exists)
         process.send_signal(signal.SIGINT)
         assert process.stderr
         assert "in order" in process.stderr.readline()
