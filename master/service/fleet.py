@@ -60,6 +60,8 @@ class Fleet:
 
     def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
         wanted = [one for one in machines if runner.wants(one)]
+        for machine in set(machines) - set(wanted):  # called off before it was asked for
+            runner.gone(machine, None, Cause.STOPPED, "not needed any more")
         offering = runner.bag.settings.offerings[cluster]
         try:
             yard = self._yard(offering)

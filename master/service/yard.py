@@ -5,6 +5,7 @@ more seldom. What may pass is tried again with growing pauses; what cannot ends 
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -95,6 +96,7 @@ class Yard:
         self._keeper = keeper
         self._machines: dict[MachineId, Watched] = {}
         self._news = asyncio.Event()
+        self._called_off = asyncio.Event()  # something that is being asked for
         self._tasks: set[asyncio.Task[None]] = set()
         self._to_stop: list[Watched] = []
         self._do(self._watch())
@@ -122,7 +124,8 @@ class Yard:
             return
         machine.stopping = reason
         if machine.starting:
-            return  # whoever is asking for it will see
+            self._called_off.set()  # whoever is asking for it will see
+            return
         if not machine.asked:
             self._gone(machine, None, Cause.STOPPED, reason)
             return
@@ -164,8 +167,15 @@ class Yard:
                 self._saw(seen)
                 self.look()
                 return
-            await asyncio.sleep(pause)
+            await self._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        """Before asking again; shorter if something is not wanted any more."""
+        self._called_off.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._called_off.wait()
 
     def _still_wanted(self, machines: list[Watched]) -> list[Watched]:
         for one in machines:

@@ -107,6 +107,13 @@ async def test_a_cancelled_bag_stops_its_tasks_and_its_machines(client: Client) 
     assert status["machines"] == []
 
 
+async def test_a_bag_cancelled_at_once_ends_before_its_machines_are_there(client: Client) -> None:
+    for _ in range(4):
+        bag = (await client.ask("submit", sweep=sweep(4, "sleep 600")))["bag"]
+        await client.ask("cancel", bag=bag)
+        assert (await over(client, bag))["state"] == "cancelled"
+
+
 async def test_bags_run_one_after_another_in_the_order_of_submission(client: Client) -> None:
     first = (await client.ask("submit", sweep=sweep(2, "sleep 0.3"), name="first"))["bag"]
     second = (await client.ask("submit", sweep=sweep(2), name="second"))["bag"]

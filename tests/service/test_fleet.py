@@ -1,0 +1,125 @@
+"""The fleet loop: tries again what may pass, gives up what cannot, explains what never joins."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from service_helpers import becomes, end_workers, eventually, free, over, sweep, workers_in
+
+from bats.common.messages import MachineId
+from bats.common.ticket import Ticket
+from bats.deploy.local import Local
+from bats.deploy.protocol import BusyError, RefusedError, Sighting, Site
+from bats.master.client import Client, connect
+from bats.master.service.home import WORKER
+from bats.master.service.master import Master
+from bats.master.service.options import Options, place_of
+
+
+@asynccontextmanager
+async def served(folder: Path, **options: Any) -> AsyncIterator[tuple[Master, Client]]:
+    given = {"state": folder / "state", "offerings": (free(),), **options}
+    async with Master(Options(**given)) as master, connect(master.access) as client:
+        try:
+            yield master, client
+        finally:
+            end_workers(folder)
+
+
+class Reluctant(Local):
+    """A back end that has something against starting, some times."""
+
+    complaints: list[Exception]
+    asked = 0
+
+    async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
+        self.asked += 1
+        if self.complaints:
+            raise self.complaints.pop(0)
+        return await super().start(tickets)
+
+
+def reluctant(folder: Path, *complaints: Exception) -> tuple[Reluctant, dict[str, Any]]:
+    site = Site("", str(folder / "state"), Options().worker_command)
+    backend = Reluctant(free(), site)
+    backend.complaints = list(complaints)
+    return backend, {"backends": {place_of(free()): backend}}
+
+
+async def test_a_busy_back_end_is_asked_again(tmp_path: Path) -> None:
+    backend, options = reluctant(tmp_path, BusyError("no capacity"))
+    async with served(tmp_path, **options) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
+        assert (await over(client, bag))["done"] == 2
+        machines = (await client.ask("machines", bag=bag))["machines"]
+    assert backend.asked == 2
+    assert len(machines) == 1
+
+
+async def test_a_bag_can_be_cancelled_while_its_back_end_is_busy(tmp_path: Path) -> None:
+    backend, options = reluctant(tmp_path, *[BusyError("no capacity")] * 100)
+    async with served(tmp_path, **options) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
+        await eventually(lambda: backend.asked >= 2)  # the next time is seconds away
+        await client.ask("cancel", bag=bag)
+        assert (await over(client, bag, 5))["state"] == "cancelled"
+
+
+async def test_an_offering_that_refuses_is_set_aside_and_the_bag_says_why(tmp_path: Path) -> None:
+    backend, options = reluctant(tmp_path, RefusedError("the account is closed"))
+    async with served(tmp_path, **options) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
+        status = await over(client, bag)
+        assert status["state"] == "no machines"
+        assert "the account is closed" in status["words"]
+    assert backend.asked == 1
+
+
+async def test_a_machine_that_never_joins_is_stopped_and_explained_by_its_log(
+    tmp_path: Path,
+) -> None:
+    command = ("/bin/sh", "-c", "echo the network is down >&2; exec sleep 600")
+    async with served(tmp_path, worker_command=command, join_seconds=1.0) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
+        status = await over(client, bag, 60)
+        machines = (await client.ask("machines", bag=bag))["machines"]
+        assert status["state"] == "no machines"
+        assert all("did not join within 1 s" in one["reason"] for one in machines)
+        assert all("the network is down" in one["reason"] for one in machines)
+    assert not workers_in(tmp_path)
+
+
+async def test_two_offerings_with_machines_of_several_slots_share_a_bag(tmp_path: Path) -> None:
+    offerings = (free(slots=2, name="one"), replace(free(machines=2, name="two"), slots=1))
+    async with served(tmp_path, offerings=offerings) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(40, "sleep 0.05")))["bag"]
+        await becomes(client, bag, lambda status: status.get("done", 0) > 10)
+        assert len(workers_in(tmp_path)) == 3
+        status = await over(client, bag)
+        assert status["done"] == 40
+        page = await client.ask("tasks", bag=bag, limit=40)
+        assert {row["cluster"] for row in page["tasks"]} == {"one", "two"}
+    assert not workers_in(tmp_path)
+
+
+async def test_a_crowd_of_idle_workers_is_heard(tmp_path: Path) -> None:
+    """Measured in scripts/bench.py; here only that they are all heard and none falls silent."""
+    async with served(tmp_path, offerings=(), heartbeat_seconds=1.0) as (master, client):
+        process = await asyncio.create_subprocess_exec(
+            *Options().worker_command[:1],
+            str(Path(__file__).with_name("crowd_process.py")),
+            str(master.home.folder / WORKER),
+            "200",
+            stdin=asyncio.subprocess.PIPE,
+        )
+        try:
+            await eventually(lambda: len(master.snapshot()["workers"]) == 200, 30)
+            await eventually(lambda: master.router.messages > 600, 30)
+            assert not any(worker["silent"] for worker in master.snapshot()["workers"])
+            assert (await client.ask("snapshot"))["lag_seconds"] < 1.0
+        finally:
+            process.kill()
+            await process.wait()
