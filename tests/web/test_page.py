@@ -134,7 +134,7 @@ async def test_the_page_fits_phone_and_desktop_in_light_and_dark(
         for scheme in ("light", "dark"):
             await ended.dress(size, scheme)
             await ended.becomes(
-                "Math.abs(document.querySelector('#timeline svg').clientWidth"
+                "Math.abs(document.querySelector('#timeline svg').width.baseVal.value"
                 " - document.getElementById('timeline').clientWidth) < 2"
             )  # drawn anew for this width
             layout = await ended.js(LAYOUT)

@@ -107,7 +107,8 @@ function headline(live) {
   if (live.eta_seconds && live.phase === "executing") {
     words.push(`about ${duration(live.eta_seconds)} to go, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
   }
-  if (live.words) words.push(live.words);
+  const said = ["complete", "with failures"].includes(live.state); // in the numbers before
+  if (live.words && !said) words.push(live.words);
   byId("headline").textContent = words.join(" · ");
   const currency = live.currency;
   const limit = live.limit ?? live.budget;
