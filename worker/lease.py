@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 _MARGIN_SECONDS: Final = 3.0  # kept for stopping tasks in order, so that none outlives the lease
-_MARGIN_SHARE: Final = 0.05  # of a short lease: it must be renewed before stopping begins
+_MARGIN_SHARE: Final = 0.02  # of a short lease: it must be renewed before stopping begins
 
 
 def boot_clock() -> float:

@@ -64,7 +64,7 @@ def announce(run: Run, machine: Machine) -> None:
         return
     stop_by = machine.stop_by(run.now)
     run.alarm(machine, stop_by)
-    run.out.append(RenewLease(machine.id, stop_by + machine.offering.boundary_seconds / 2))
+    run.out.append(RenewLease(machine.id, machine.lease_until(run.now)))
 
 
 def settle(run: Run, machine: Machine, at: float) -> None:

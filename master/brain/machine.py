@@ -100,6 +100,13 @@ class Machine:
         """When it must be told to stop, to be gone before the next ATU."""
         return self.paid_until(now) - self.offering.boundary_seconds
 
+    def lease_until(self, now: float) -> float:
+        """When it must end itself if it hears nothing more: the worker begins a little before.
+
+        Late enough that a renewal decided at `stop_by` arrives, early enough to be off in time.
+        """
+        return self.paid_until(now) - self.offering.boundary_seconds / 4
+
     # --- tasks -----------------------------------------------------------------------------------
 
     def take(self, attempt: Attempt, now: float) -> None:

@@ -20,11 +20,10 @@ HERE: Final = "bats-clouds.toml"
 VARIABLE: Final = "BATS_CLOUDS"
 
 # Telling a machine to stop takes a while; these shares of an ATU are given up so that the next
-# one is not entered. A process of this computer is gone at once.
+# one is not entered. A process of this computer is gone soon.
 _BOUNDARY_SECONDS: Final = 60.0
 _BOUNDARY_SHARE: Final = 0.05
-_LOCAL_BOUNDARY_SECONDS: Final = 1.0
-_LOCAL_BOUNDARY_SHARE: Final = 0.02
+_LOCAL_BOUNDARY_SECONDS: Final = 10.0
 _LEAST_BOUNDARY_SECONDS: Final = 0.5  # a renewal needs that long to travel on a busy computer
 
 
@@ -89,13 +88,9 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
     local = table.backend == "local"
     boundary = table.boundary
     if boundary is None:
-        share, most = (
-            (_LOCAL_BOUNDARY_SHARE, _LOCAL_BOUNDARY_SECONDS)
-            if local
-            else (_BOUNDARY_SHARE, _BOUNDARY_SECONDS)
-        )
+        most = _LOCAL_BOUNDARY_SECONDS if local else _BOUNDARY_SECONDS
         least = min(_LEAST_BOUNDARY_SECONDS, table.atu / 4)
-        boundary = max(least, min(most, share * table.atu))
+        boundary = max(least, min(most, _BOUNDARY_SHARE * table.atu))
     if boundary >= table.atu:
         raise wrong("boundary", f"should be less than the ATU, which lasts {table.atu:g} s")
     given = _beside(table, Path(document.path).absolute().parent)

@@ -375,7 +375,7 @@ class Runner:
         known = self.engine.run.machines.get(number)
         if known is None or known.offering.free:
             return FREE_LEASE_SECONDS
-        return paid_uptime(known.offering, known.atus) - known.offering.boundary_seconds / 2
+        return paid_uptime(known.offering, known.atus) - known.offering.boundary_seconds / 4
 
     def wants(self, machine: MachineId) -> bool:
         """Whether this machine has a place in the engine's books, and is not to stop."""

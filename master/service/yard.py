@@ -213,7 +213,7 @@ class Yard:
         known = one.runner.engine.run.machines.get(inside(one.machine))
         if known is None or self.offering.free:
             return FREE_LEASE_SECONDS
-        return paid_uptime(self.offering, known.atus) - self.offering.boundary_seconds / 2
+        return paid_uptime(self.offering, known.atus) - self.offering.boundary_seconds / 4
 
     # --- sending machines away --------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ def test_a_machine_is_told_to_stop_in_time_for_the_end_of_its_atu():
     hosts = 'hosts = "n1"'
     assert load(written(text.format("hour", "ssh", hosts))).offerings[0].boundary_seconds == 60
     assert load(written(text.format("minute", "ssh", hosts))).offerings[0].boundary_seconds == 3
-    assert load(written(text.format("hour", "local", ""))).offerings[0].boundary_seconds == 1
+    assert load(written(text.format("hour", "local", ""))).offerings[0].boundary_seconds == 10
 
 
 def test_a_hosts_file_is_looked_for_beside_the_clouds_file():
