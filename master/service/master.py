@@ -1,6 +1,7 @@
 """The master, put together: state folder, keys, socket, store, bags, fleet; serving until told."""
 
 import asyncio
+import resource
 import signal
 import socket
 import time
@@ -35,6 +36,7 @@ from bats.master.store.store import Store
 if TYPE_CHECKING:
     from bats.master.web.server import WebPage
 
+_FILES: Final = 65_536
 _LATE_SECONDS: Final = 1.0  # the first tasks come before what is only needed later
 _LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
 
@@ -79,6 +81,7 @@ class Master:
         self._closers.append(self._close_store)
         self.blobs = Blobs(home.folder)
         self.admission = Admission(home.client.public, home.worker.public)
+        _allow_many_connections()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._closers.append(context.term)
         self.gate = Gatekeeper(context, lambda key: self.admission.peer(key) is not None)
@@ -287,6 +290,14 @@ async def serve(options: Options, ready: Callable[[Master], None] = lambda _: No
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+def _allow_many_connections() -> None:
+    """Each takes a file; the soft limit is often as low as 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _is_free(host: str, port: int) -> bool:

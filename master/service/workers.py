@@ -36,6 +36,7 @@ from bats.master.store.store import Store
 
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
+_ACK_SECONDS: Final = 0.03  # between two acknowledgements; a message each, however many results
 _FORGET_AFTER: Final = 20  # times the silence; who comes back then says Hello
 
 log = structlog.get_logger()
@@ -91,11 +92,15 @@ class Workers:
         self._flushing = False
         self._paused = False
         self._acks: dict[Worker, int] = {}
+        self._acking: asyncio.TimerHandle | None = None
+        self._acknowledged_at = -_ACK_SECONDS
         self._looking = self._loop.call_later(heartbeat_seconds / 2, self._look)
         self._looked_at = self._loop.time()
 
     def close(self) -> None:
         self._looking.cancel()
+        if self._acking:
+            self._acking.cancel()
 
     def of(self, machine: MachineId) -> Worker | None:
         return self._by_machine.get(machine)
@@ -185,9 +190,15 @@ class Workers:
 
     def end_turn(self) -> None:
         """Everything heard in a turn has been taken in: acknowledge it once it is durable."""
-        if self._acks:
-            acks, self._acks = self._acks, {}
-            self._store.then(lambda: self._acknowledge(acks))
+        if self._acks and self._acking is None:
+            pause = self._acknowledged_at + _ACK_SECONDS - self._loop.time()
+            self._acking = self._loop.call_later(max(0.0, pause), self._acknowledge_soon)
+
+    def _acknowledge_soon(self) -> None:
+        self._acking = None
+        self._acknowledged_at = self._loop.time()
+        acks, self._acks = self._acks, {}
+        self._store.then(lambda: self._acknowledge(acks))
 
     def _acknowledge(self, acks: dict[Worker, int]) -> None:
         for worker, serial in acks.items():
