@@ -10,19 +10,29 @@ from bats.master.cli.asking import ask, bag_argument
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.words import count, duration, mix
 
+PLAN = "plan"
+
+
+def plan_or_task(written: str) -> int | str:
+    if written != PLAN and not written.isdecimal():
+        raise click.BadParameter(f"{written!r} is neither `plan` nor the number of a task.")
+    return written if written == PLAN else int(written)
+
 
 @command(
     examples="""
 bats explain               the plan of the newest bag, and the decisions that led to it
+bats explain 3 plan        the same of bag 3
 bats explain 3 17          task 17 of bag 3: why is it late, why did it fail
 """
 )
 @bag_argument
-@click.argument("task", type=click.IntRange(0), required=False)
+@click.argument("what", type=plan_or_task, default=PLAN, metavar="[plan|TASK]")
 @common
-def explain(common: Common, bag: int | str, task: int | None) -> None:
+def explain(common: Common, bag: int | str, what: int | str) -> None:
     """Answers why: of a bag's plan, or of one task."""
-    if task is not None:
+    if what != PLAN:
+        task = what
         story = ask(common, "task", bag=bag, task=task)
         common.facts(story, lambda: _task(story))
         return
