@@ -151,6 +151,8 @@ class Router:
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self._socket.closed:
+            return
         heard: list[Heard] = []
         ends = time.perf_counter() + _TURN_SECONDS
         receive = self._socket.recv
