@@ -23,7 +23,8 @@ from bats.master.service.fleet import Fleet
 from bats.master.service.numbers import bag_of, by_hand, inside
 from bats.master.service.options import Options
 from bats.master.service.plain import plain
-from bats.master.service.runner import Replayed, Runner, Surroundings
+from bats.master.service.replayed import Replayed
+from bats.master.service.runner import Runner, Surroundings
 from bats.master.service.worker import Worker
 from bats.master.service.workers import Workers
 from bats.master.store.reader import Reader

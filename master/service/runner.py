@@ -5,10 +5,9 @@ are told to run or kill goes out at once, for a restart finds out from them what
 """
 
 import asyncio
-import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgpack
@@ -31,7 +30,6 @@ from bats.master.brain.commands import (
     StopMachine,
     WakeAt,
 )
-from bats.master.brain.engine import Engine
 from bats.master.brain.events import (
     Cause,
     Charged,
@@ -45,13 +43,14 @@ from bats.master.brain.events import (
     Woken,
 )
 from bats.master.brain.fleet import FREE_LEASE_SECONDS
-from bats.master.brain.journal import event_from, plain
+from bats.master.brain.journal import plain
 from bats.master.brain.machine import MachineState
 from bats.master.brain.state import Phase
 from bats.master.service.bag import Bag
 from bats.master.service.clock import BagClock
 from bats.master.service.files import Files, Wanted, target_of
 from bats.master.service.numbers import by_hand, inside, outside
+from bats.master.service.replayed import Replayed
 from bats.master.service.worker import Worker
 from bats.master.service.workers import Workers
 from bats.master.store.blobs import is_sha256
@@ -83,36 +82,6 @@ class Surroundings:
     broke: Callable[["Runner", BaseException], None]
     freed: Callable[[MachineId], None]  # a worker started by hand has nothing to do here any more
     witness: Callable[[BagId, float, Event, list[Command]], None] | None = None  # sees every step
-
-
-@dataclass(slots=True)
-class Replayed:
-    """A bag's engine rebuilt from its journal, with what its commands left behind."""
-
-    engine: Engine
-    last: float = 0.0
-    leases: dict[MachineId, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, bag: Bag, events: Any) -> "Replayed":
-        """May take a while, and touches nothing else: fit for another thread."""
-        self = cls(Engine(bag.settings))
-        collecting = gc.isenabled()
-        gc.disable()  # a million short-lived objects, and no cycles among them
-        try:
-            self._replay(events)
-        finally:
-            if collecting:
-                gc.enable()
-        return self
-
-    def _replay(self, events: Any) -> None:
-        handle = self.engine.handle
-        for _, now, written in events:
-            self.last = now
-            for command in handle(event_from(msgpack.unpackb(written)), now):
-                if type(command) is RenewLease:
-                    self.leases[command.machine] = command.until
 
 
 class Runner:

@@ -1,0 +1,153 @@
+"""Requests that only look: at the engine in memory, at the store beside the event loop."""
+
+import asyncio
+from functools import partial
+from typing import Final
+
+from bats.common.errors import UsageError, quoted
+from bats.common.messages import TaskId
+from bats.master.service import reading
+from bats.master.service.asked import Asked, Body
+from bats.master.service.plain import plain
+from bats.master.store.reader import Reader
+
+_LONGEST_WAIT_SECONDS: Final = 60.0
+
+
+async def bags(asked: Asked) -> Body:
+    rows = await asked.read(lambda reader: reader.bags())
+    running = asked.service.bags.running
+    return {"bags": [reading.bag_row(row, running) for row in rows]}
+
+
+async def status(asked: Asked) -> Body:
+    number = await asked.bag()
+    if runner := asked.service.bags.loaded.get(number):
+        return reading.status(runner)
+    if (bag := asked.service.bags.known.get(number)) is not None:
+        return reading.status_unbegun(bag, asked.service.bags.running)
+    return await asked.read(lambda reader: reading.status_ended(reader, number))
+
+
+async def wait(asked: Asked) -> Body:
+    """Answers when something of the bag is new to one who has `seen` that much, or in time."""
+    number = await asked.bag()
+    seen = asked.whole("seen", 0)
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + min(asked.seconds("seconds", 30.0), _LONGEST_WAIT_SECONDS)
+    bags = asked.service.bags
+    while loop.time() < ends:
+        runner = bags.loaded.get(number)
+        if runner is None and number not in bags.known:
+            break  # ended
+        if runner is not None and (runner.revision > seen or runner.engine.over):
+            break
+        news = bags.changed if runner is None else runner.changed
+        try:
+            async with asyncio.timeout_at(ends):
+                await news.wait()
+        except TimeoutError:
+            break
+    answer = await status(asked)
+    runner = bags.loaded.get(number)
+    return {**answer, "seen": runner.revision if runner else seen}
+
+
+async def schedules(asked: Asked) -> Body:
+    return reading.schedules(await asked.runner())
+
+
+async def explain(asked: Asked) -> Body:
+    return reading.explain(await asked.runner())
+
+
+async def machines(asked: Asked) -> Body:
+    number = await asked.bag()
+    rows = await asked.read(lambda reader: reader.machines(number))
+    runner = asked.service.bags.loaded.get(number)
+    return {"bag": number, "machines": reading.machines(rows, runner)}
+
+
+async def orphans(asked: Asked) -> Body:
+    """Machines at the back ends that are in no bag's books; `stop` ends them."""
+    found = await asked.service.fleet.orphans(
+        asked.service.bags.offerings(), stop=bool(asked.body.get("stop"))
+    )
+    return {"orphans": plain(found)}
+
+
+async def decisions(asked: Asked) -> Body:
+    number, since = await asked.bag(), asked.whole("since", 0)
+    rows = await asked.read(lambda reader: reader.decisions(number))
+    found = [{"number": k, "time": row.time, "words": row.words} for k, row in enumerate(rows)]
+    return {"bag": number, "decisions": found[since:]}
+
+
+async def tasks(asked: Asked) -> Body:
+    number = await asked.bag()
+    query = reading.task_query(asked.body)
+    bag = await asked.read(lambda reader: reading.with_parameters(reader, number))
+    page = await asked.read(lambda reader: reader.tasks(number, query))
+    return {
+        "bag": number,
+        "total": page.total,
+        "tasks": [reading.task_row(row, bag) for row in page.rows],
+    }
+
+
+async def task(asked: Asked) -> Body:
+    number, task = await asked.bag(), TaskId(asked.whole("task"))
+    runner = asked.service.bags.loaded.get(number)
+    return await asked.read(lambda reader: reading.story(reader, number, task, runner))
+
+
+async def results(asked: Asked) -> Body:
+    """All results in the order of the tasks, from task `since` on, in chunks."""
+    number, since = await asked.bag(), asked.whole("since", 0)
+    count = 0
+    bag = await asked.read(lambda reader: reading.with_parameters(reader, number))
+    while True:
+        look = partial(reading.piece_of_results, number=number, since=since)
+        rows = await asked.read(look)
+        if not rows:
+            return {"bag": number, "count": count}
+        count += len(rows)
+        since = rows[-1].task + 1
+        await asked.part({"results": [reading.task_row(row, bag) for row in rows]})
+
+
+async def log(asked: Asked) -> Body:
+    number, task = await asked.bag(), TaskId(asked.whole("task"))
+    stream = asked.text("stream", "out")
+    if stream not in ("out", "err"):
+        raise UsageError(f'`stream` should be "out" or "err", not {quoted(stream)}.')
+    attempt, offset = asked.whole("attempt", 0), asked.whole("offset", 0)
+    return await asked.read(
+        lambda reader: reading.output(reader, number, task, attempt, stream, offset)
+    )
+
+
+async def export(asked: Asked) -> Body:
+    """The bag as text, JSONL or CSV, in chunks of lines."""
+    number, form = await asked.bag(), asked.text("format", "jsonl")
+    parts: asyncio.Queue[str | None] = asyncio.Queue(4)
+    loop = asyncio.get_running_loop()
+
+    def put(text: str | None) -> None:
+        asyncio.run_coroutine_threadsafe(parts.put(text), loop).result()
+
+    def write(reader: Reader) -> None:
+        try:
+            reading.export(reader, number, form, put)
+        finally:
+            put(None)
+
+    writing = asyncio.ensure_future(asked.read(write))
+    while (text := await parts.get()) is not None:
+        await asked.part({"text": text})
+    await writing
+    return {"bag": number}
+
+
+async def snapshot(asked: Asked) -> Body:
+    return asked.service.snapshot()
