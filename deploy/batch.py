@@ -86,6 +86,7 @@ class Job:
 
 class Batch(abc.ABC):
     system: ClassVar[str]  # its name, for sentences
+    account_seconds: ClassVar[float] = 0.0  # how long accounts may take to say why a job was ended
 
     def __init__(self, offering: Offering, site: Site, common: Common) -> None:
         self._offering = offering
@@ -268,14 +269,17 @@ class Batch(abc.ABC):
         charged = self._charged.get(machine)
         asked = self._book.stopping(machine)
         left = self._book.exit(machine)
+        now = asyncio.get_running_loop().time()
+        missed = now - self._vanished.setdefault(machine, now)
         if left:
             gone, detail = verdict(left.code)
+            if gone is Gone.FAILED and not asked and missed < self.account_seconds:
+                return Sighting(State.STOPPING, "", charged)  # who killed it, and why?
             gone = Gone.STOPPED if asked else gone
             return self._ended(machine, Sighting(State.GONE, "", left.ran_seconds, gone, detail))
         if asked:
             return self._ended(machine, Sighting(State.GONE, "", charged, Gone.STOPPED))
-        now = asyncio.get_running_loop().time()
-        if now - self._vanished.setdefault(machine, now) < FORGOTTEN_SECONDS:
+        if missed < FORGOTTEN_SECONDS:
             return Sighting(State.STOPPING, "", charged)
         detail = f"{self.system} does not know its job any more, and the job left no word"
         return self._ended(machine, Sighting(State.GONE, "", charged, Gone.LOST, detail))

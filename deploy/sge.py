@@ -52,6 +52,7 @@ class Settings(Common):
 
 class Sge(Batch):
     system: ClassVar[str] = "Grid Engine"
+    account_seconds: ClassVar[float] = 15.0
 
     def __init__(self, offering: Offering, site: Site) -> None:
         self._settings = settings.read(Settings, offering)

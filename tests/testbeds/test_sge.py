@@ -27,7 +27,7 @@ def account(bed: Bed, job: str) -> dict[str, str]:
         except AssertionError:
             return ""
 
-    lines = (line.split(None, 1) for line in until(look).splitlines())
+    lines = (line.split(None, 1) for line in until(look, 90).splitlines())
     return {words[0]: words[1].strip() for words in lines if len(words) == 2}
 
 

@@ -1,6 +1,7 @@
 """Nothing of a worker outlives the worker or its lease, however either ends."""
 
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable
@@ -195,11 +196,13 @@ def test_a_killed_order_that_waits_is_answered(master: Any, worker: Any) -> None
 
 @pytest.mark.parametrize("how", ["Stop", "SIGTERM", "SIGINT"])
 def test_asked_to_stop_it_ends_tasks_reports_them_and_says_goodbye(
-    master: Any, start: Any, how: str
+    master: Any, start: Any, pids: Callable[[int], list[int]], tmp_path: Path, how: str
 ) -> None:
     daemon = start()
     hello = master.welcome()
-    master.order("sleep 60", "sleep 60", "true")
+    begins = f"echo $$ >> {shlex.quote(str(tmp_path / 'pids'))}; sleep 60"
+    master.order(begins, begins, "true")  # the third waits behind them
+    pids(2)
     if how == "Stop":
         master.say(m.Stop("the hour is over"))
     else:

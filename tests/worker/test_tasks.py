@@ -1,6 +1,7 @@
 """What a task finds and what is told of it: real daemon, real socket, real processes."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +34,8 @@ def test_a_task_is_measured(master: Master, worker: Any) -> None:
     assert (done.outcome, done.exit_code, done.excerpt) == (m.Outcome.DONE, 0, "")
     assert (failed.outcome, failed.exit_code) == (m.Outcome.FAILED, 3)
     assert (killed.outcome, killed.exit_code) == (m.Outcome.FAILED, -11)
-    (busy,) = master.run(f"{sys.executable} -c 'a = b\"x\" * 300_000_000; sum(range(3_000_000))'")
+    python = shlex.quote(sys.executable)
+    (busy,) = master.run(f"{python} -c 'a = b\"x\" * 300_000_000; sum(range(3_000_000))'")
     assert busy.wall_seconds >= busy.user_seconds > 0
     assert busy.peak_kib > 290_000
 
@@ -81,7 +83,9 @@ def test_one_tasks_output_never_shows_in_anothers(master: Master, worker: Any, o
     )
     assert all(r.outcome is not None and r.exit_code == 0 for r in results)
     for n in range(40):
-        assert (out / "0" / f"{n}.out").read_text() == f"{n}\n"
+        lines = (out / "0" / f"{n}.out").read_text().splitlines()
+        assert lines[0] == f"{n}"
+        assert set(lines) <= {f"{n}", f"late {n}"}  # on a busy computer its own may be in time
 
 
 def test_a_task_finds_itself_in_its_environment(
