@@ -24,7 +24,6 @@ MANUAL = "manual"
 """The back end of machines that users start themselves: never asked for, taken when they come."""
 
 
-
 class Phase(Enum):
     SAMPLING = "sampling"
     CHOOSING = "choosing"  # schedules are offered; nobody has picked one yet

@@ -46,9 +46,7 @@ def chunks(bag: int, first: int, flat: list[Any]) -> list[Chunk]:
     return rows
 
 
-def read(
-    db: sqlite3.Connection, bag: int, since: int = 0
-) -> Iterator[tuple[int, float, bytes]]:
+def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
     """A bag's events from number `since` on: number, time, bytes. One chunk at a time is in memory.
 
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
