@@ -2,9 +2,11 @@
 
 The ATUs a mix is billed for are found as in `knapsack`, from the fast side; only how the fastest
 mix for given bills is found differs. Linear side constraints fit in here, such as a most number
-of machines over all clusters.
+of machines over all clusters. HiGHS reckons with tolerances of about a millionth: where the bills
+of clusters differ by more than that, trust `knapsack`, which is exact.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,23 +64,27 @@ def _fill(
     side: SideConstraints | None,
 ) -> Plan:
     """The fastest mix at these bills; of equals the cheapest, then the one of fewest machines."""
+    most = tuple(min(A, budget // bill) if bill else A for A, bill in zip(most, bills, strict=True))
     speeds = np.array([cluster.speed for cluster in problem.clusters])
     ones = np.ones(len(most))
-    costs = np.array([float(bill) for bill in bills])
+    costs = np.array([float(bill) if A else 0.0 for A, bill in zip(most, bills, strict=True)])
     rows: list[tuple[NDArray[np.float64], float, float]] = []  # coefficients, at least, at most
     if costs.max(initial=0.0) > 0:
-        rows.append((costs / costs.max(), 0.0, float(budget) / costs.max()))
+        unit = costs.max() / SCALE
+        # Costs are whole multiples: half of one more makes room for rounding and lets nothing in.
+        whole = math.gcd(*bills)
+        rows.append((costs / unit, 0.0, (budget // whole + 0.5) * whole / unit))
     if side is not None and side.most_machines is not None:
         rows.append((ones, 0.0, float(side.most_machines)))
     wanted = speeds / max(float(speeds @ most), 1e-300) * SCALE
-    mix = _solve(-wanted, rows, most)
+    mix = _solve(-wanted, rows, most) or (0,) * len(most)
     rows.append((wanted, float(wanted @ mix) * (1 - TIE), np.inf))
     if costs.max(initial=0.0) > 0 and sum(mix) > 0:
         dear = costs / max(float(costs @ mix), costs.max()) * SCALE
-        mix = _solve(dear, rows, most)
-        rows.append((dear, 0.0, float(dear @ mix) * (1 + TIE)))
+        mix = _solve(dear, rows, most) or mix
+        rows.append((costs / unit, 0.0, (float(costs @ mix) + whole / 2) / unit))
     free = np.array([bill == 0 for bill in bills])
-    mix = _solve(np.where(free & (side is None), -1.0, 1.0), rows, most)
+    mix = _solve(np.where(free & (side is None), -1.0, 1.0), rows, most) or mix
     if sum(a * bill for a, bill in zip(mix, bills, strict=True)) > budget:
         raise BrokenInvariantError(f"HiGHS returned the mix {mix} that costs more than {budget}")
     return plan_of(problem.clusters, problem.tasks, mix)
@@ -88,8 +94,11 @@ def _solve(
     objective: "NDArray[np.float64]",
     rows: "list[tuple[NDArray[np.float64], float, float]]",
     most: Mix,
-) -> Mix:
-    """Minimise the objective over whole numbers of machines."""
+) -> Mix | None:
+    """Minimise the objective over whole numbers of machines.
+
+    None when HiGHS, which reckons with tolerances, sees no mix that keeps rows this tight.
+    """
     from scipy import optimize  # takes a third of a second to import
 
     answer = optimize.milp(
@@ -97,8 +106,6 @@ def _solve(
         integrality=np.ones(len(most)),
         bounds=optimize.Bounds(0, np.array(most, dtype=float)),
         constraints=[optimize.LinearConstraint(row[None, :], low, high) for row, low, high in rows],
-        options={"mip_rel_gap": 0.0},
+        options={"mip_rel_gap": 0.0, "presolve": False},
     )
-    if answer.x is None:
-        raise BrokenInvariantError(f"HiGHS found no mix: {answer.message}")
-    return tuple(round(a) for a in answer.x)
+    return None if answer.x is None else tuple(round(a) for a in answer.x)
