@@ -106,6 +106,7 @@ def _solve(
         integrality=np.ones(len(most)),
         bounds=optimize.Bounds(0, np.array(most, dtype=float)),
         constraints=[optimize.LinearConstraint(row[None, :], low, high) for row, low, high in rows],
+        # Its presolve loses mixes that spend the budget to the last unit.
         options={"mip_rel_gap": 0.0, "presolve": False},
     )
     return None if answer.x is None else tuple(round(a) for a in answer.x)
