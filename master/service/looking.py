@@ -54,7 +54,8 @@ async def wait(asked: Asked) -> Body:
 
 
 async def schedules(asked: Asked) -> Body:
-    return reading.schedules(await asked.runner())
+    runner = await asked.runner()
+    return reading.schedules(runner, await runner.foresight.bounded(runner.engine.run))
 
 
 async def explain(asked: Asked) -> Body:

@@ -1,13 +1,14 @@
 """What clients get to see: the store's rows and a running engine's numbers, as plain data."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.master.brain.schedules import Schedule
 from bats.master.brain.taskbook import TaskState
 from bats.master.brain.view import view
 from bats.master.service.bag import OPEN, Bag, bag_from
@@ -101,7 +102,7 @@ def _of_bag(bag: Bag) -> Body:
     }
 
 
-def schedules(runner: Runner) -> Body:
+def schedules(runner: Runner, bounded: Sequence[Schedule]) -> Body:
     run = runner.engine.run
     return {
         "bag": runner.id,
@@ -110,7 +111,7 @@ def schedules(runner: Runner) -> Body:
         "currency": runner.bag.settings.currency,
         "clusters": [one.name for one in runner.bag.settings.offerings],
         "committed": run.ledger.committed,
-        "schedules": plain(run.schedules),
+        "schedules": plain(tuple(bounded)),
     }
 
 

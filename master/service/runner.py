@@ -49,6 +49,7 @@ from bats.master.brain.state import Phase
 from bats.master.service.bag import Bag
 from bats.master.service.clock import BagClock
 from bats.master.service.files import Files, Wanted, target_of
+from bats.master.service.foresight import Foresight
 from bats.master.service.numbers import by_hand, inside, outside
 from bats.master.service.replayed import Replayed
 from bats.master.service.worker import Worker
@@ -88,6 +89,7 @@ class Runner:
     def __init__(self, bag: Bag, around: Surroundings, began: float, replayed: Replayed) -> None:
         self.bag = bag
         self.engine = replayed.engine
+        self.foresight = Foresight()
         self.clock = BagClock(began, replayed.last)
         self.began = began
         self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside

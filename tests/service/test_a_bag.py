@@ -187,3 +187,19 @@ async def test_the_snapshot_tells_of_workers_and_refusals(master: Master, client
     assert snapshot["running_bag"] == bag
     assert snapshot["workers"][0]["slots"] == 2
     await over(client, bag)
+
+
+async def test_offered_schedules_say_what_they_may_come_to(client: Client) -> None:
+    offerings = [paid("slow", 1), paid("fast", 3, speed=3.0)]
+    submitted = await client.ask(
+        "submit", sweep=sweep(2000, "sleep 0.4"), offerings=offerings, rule="ask"
+    )
+    bag = submitted["bag"]
+    await becomes(client, bag, lambda status: status["phase"] == "choosing")
+    told = await client.ask("schedules", bag=bag)
+    assert len(told["schedules"]) == 6
+    for schedule in told["schedules"]:
+        bounds = schedule["bounds"]
+        assert bounds["makespan_seconds"] >= bounds["median_seconds"] > 0
+        assert 0 <= bounds["chance_in_budget"] <= 1
+    await client.ask("cancel", bag=bag)
