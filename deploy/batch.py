@@ -6,6 +6,7 @@ Nodes must see the folder where tickets and logs are; clusters share at least th
 
 import abc
 import asyncio
+import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ from bats.deploy.protocol import (
 from bats.deploy.verdict import verdict
 
 COMMAND_SECONDS: Final = 60.0  # busy controllers take long to answer
+TIMED_OUT: Final = Gone.EXPIRED, "its job reached its time limit"
 FORGOTTEN_SECONDS: Final = 60.0  # what file servers may take to show what a node wrote
 
 # The worker is a child, not exec'd: so the job outlives its signals and writes down how it ended.
@@ -121,6 +123,10 @@ class Batch(abc.ABC):
     @abc.abstractmethod
     async def _jobs(self) -> Sequence[Job]:
         """All jobs of this user that are there, and those that ended lately, if they are told."""
+
+    def _limit_seconds(self) -> float:
+        """After how long the batch system kills a job, if its accounts do not always say so."""
+        return math.inf
 
     async def _account(self, machine: MachineId) -> Job | None:  # noqa: ARG002
         """What the accounts tell of a job that is no longer among `_jobs`; not all keep some."""
@@ -275,6 +281,8 @@ class Batch(abc.ABC):
             gone, detail = verdict(left.code)
             if gone is Gone.FAILED and not asked and missed < self.account_seconds:
                 return Sighting(State.STOPPING, "", charged)  # who killed it, and why?
+            if gone is Gone.FAILED and left.ran_seconds >= self._limit_seconds():
+                gone, detail = TIMED_OUT
             gone = Gone.STOPPED if asked else gone
             return self._ended(machine, Sighting(State.GONE, "", left.ran_seconds, gone, detail))
         if asked:

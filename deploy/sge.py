@@ -1,6 +1,7 @@
 """Machines that are jobs of a Grid Engine cell."""
 
 import getpass
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.deploy import processes, settings
-from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job
+from bats.deploy.batch import COMMAND_SECONDS, TIMED_OUT, Batch, Common, Job
 from bats.deploy.batch_book import Run
 from bats.deploy.processes import Finished
 from bats.deploy.protocol import BusyError, Feature, Gone, RefusedError, Site, State
@@ -35,7 +36,7 @@ PASSING: Final = (
 # The accounts' field `failed`: why the job did not end by itself (sge_status(5)).
 FAILED: Final[Mapping[int, tuple[Gone, str]]] = {
     25: (Gone.PREEMPTED, "Grid Engine gave its place away"),  # rescheduled
-    37: (Gone.EXPIRED, "its job reached its time limit"),
+    37: TIMED_OUT,
 }
 DATE: Final = "%a %b %d %H:%M:%S %Y"
 TASKS: Final = re.compile(r"(\d+)(?:-(\d+):(\d+))?")
@@ -134,7 +135,19 @@ class Sge(Batch):
             return None
         index = machine - run.first
         answer = await _sge("qacct", "-j", run.job, "-t", str(index + 1))
-        return None if answer.code else _accounted(answer.stdout, run, index)
+        if answer.code:
+            return None
+        job = _accounted(answer.stdout, run, index)
+        if job.gone is Gone.FAILED and job.elapsed_seconds >= self._limit_seconds():
+            # The node may kill it before the master does; only the master's kill is told as 37.
+            job = replace(job, gone=TIMED_OUT[0], detail=TIMED_OUT[1])
+        return job
+
+    def _limit_seconds(self) -> float:
+        parts = self._settings.time_limit.split(":")
+        if not all(part.isdecimal() for part in parts):
+            return math.inf
+        return float(sum(int(60**k) * int(part) for k, part in enumerate(reversed(parts))))
 
     async def _cancel(self, ids: Sequence[str]) -> None:
         answer = await _sge("qdel", *ids)
