@@ -102,6 +102,7 @@ def test_looking_around_finds_hosts_and_credentials(tmp_path: Path):
     assert (found.hosts, found.aws, found.region) == (("n1", "n2", "gateway"), True, "eu-west-1")
 
 
+@pytest.mark.checkout
 def test_the_file_on_the_page_about_clouds_is_right(tmp_path: Path):
     page = Path(__file__).parents[2] / "master" / "clouds" / "README.md"
     (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
@@ -109,12 +110,14 @@ def test_the_file_on_the_page_about_clouds_is_right(tmp_path: Path):
     assert names == ["m1.small", "cluster", "desk"]
 
 
+@pytest.mark.checkout
 def test_the_page_about_clouds_names_every_key():
     page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
     for key in OfferingTable.model_fields:
         assert key == "settings" or f"| `{key}` |" in page
 
 
+@pytest.mark.checkout
 def test_the_page_about_clouds_names_keys_that_back_ends_have():
     page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
     for name, target in BACKENDS.items():

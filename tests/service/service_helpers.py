@@ -84,9 +84,11 @@ class KillableMaster:
 def workers_in(folder: Path) -> dict[int, int]:
     """Process id of the worker (its guardian) by machine number, of those that live."""
     found = {}
-    for path in folder.rglob("process.json"):
-        worker = json.loads(path.read_text())["worker"]
-        with contextlib.suppress(OSError):
+    for path in (
+        Path(at, "process.json") for at, _, names in os.walk(folder) if "process.json" in names
+    ):
+        with contextlib.suppress(OSError):  # it may go while we look
+            worker = json.loads(path.read_text())["worker"]
             stat = Path(f"/proc/{worker[0]}/stat").read_text()
             fields = stat.rpartition(")")[2].split()
             if fields[0] not in "ZX" and int(fields[19]) == worker[1]:
