@@ -411,6 +411,8 @@ def stuck(run: Run) -> None:
         else:
             run.phase = Phase.EXECUTING
     if run.phase is Phase.EXECUTING:
+        if run.settings.sampling is Sampling.NONE:
+            sampling.start_all(run)
         replan(run, "no machines left")
         if run.alive():
             return

@@ -30,8 +30,7 @@ def begin(run: Run) -> None:
         _take_as_known(run, settings.known)
     if settings.sampling is Sampling.NONE:
         run.phase = Phase.EXECUTING
-        for c in priced:
-            fleet.start(run, c.index, c.offering.max_machines)
+        start_all(run)
         return
     if not priced:
         run.phase = Phase.EXECUTING
@@ -129,6 +128,13 @@ def finish(run: Run) -> None:
     for task in sample.replicated:
         if run.tasks.states[task] == TaskState.DONE:
             run.cancel_copies(task)  # its runtime elsewhere is not waited for any more
+
+
+def start_all(run: Run) -> None:
+    """Cost-blind: every machine that can be had and paid."""
+    for c in run.clusters:
+        if c.startable and not c.offering.free:
+            fleet.start(run, c.index, c.offering.max_machines)
 
 
 def restart(run: Run) -> int:

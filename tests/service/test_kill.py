@@ -210,7 +210,7 @@ async def test_kills_at_any_moment_lose_nothing(killable: Make, tmp_path: Path, 
     assert sorted(row["task"] for row in rows) == list(range(150))
     assert not workers_in(tmp_path)
     with Reader(tmp_path / "state") as reader:
-        assert all(row.gone is not None for row in reader.machines())
+        await eventually(lambda: all(row.gone is not None for row in reader.machines()))
 
 
 async def test_a_machine_that_is_in_no_books_is_stopped_when_the_master_starts(
