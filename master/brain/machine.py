@@ -100,12 +100,18 @@ class Machine:
         """When it must be told to stop, to be gone before the next ATU."""
         return self.paid_until(now) - self.offering.boundary_seconds
 
-    def lease_until(self, now: float) -> float:
-        """When it must end itself if it hears nothing more: the worker begins a little before.
+    @property
+    def lease_seconds(self) -> float:
+        """How long after its bill began it must end itself if it hears nothing more.
 
-        Late enough that a renewal decided at `stop_by` arrives, early enough to be off in time.
+        Late enough that a renewal decided at `stop_by` arrives, early enough to be off in time;
+        the worker begins a little before.
         """
-        return self.paid_until(now) - self.offering.boundary_seconds / 4
+        return paid_uptime(self.offering, self.atus) - self.offering.boundary_seconds / 4
+
+    def lease_until(self, now: float) -> float:
+        """When that is; counted from now while it is not charged yet."""
+        return (now if self.charged_since is None else self.charged_since) + self.lease_seconds
 
     # --- tasks -----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import msgpack
 import structlog
 
-from bats.common.billing import charge, paid_uptime
+from bats.common.billing import charge
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
 from bats.common.money import NOTHING
@@ -346,7 +346,7 @@ class Runner:
         known = self.engine.run.machines.get(number)
         if known is None or known.offering.free:
             return FREE_LEASE_SECONDS
-        return paid_uptime(known.offering, known.atus) - known.offering.boundary_seconds / 4
+        return known.lease_seconds
 
     def wants(self, machine: MachineId) -> bool:
         """Whether this machine has a place in the engine's books, and is not to stop."""

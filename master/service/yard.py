@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import structlog
 
-from bats.common.billing import paid_uptime
 from bats.common.errors import StoreDamagedError
 from bats.common.keys import new_pair
 from bats.common.messages import MachineId
@@ -213,7 +212,7 @@ class Yard:
         known = one.runner.engine.run.machines.get(inside(one.machine))
         if known is None or self.offering.free:
             return FREE_LEASE_SECONDS
-        return paid_uptime(self.offering, known.atus) - self.offering.boundary_seconds / 4
+        return known.lease_seconds
 
     # --- sending machines away --------------------------------------------------------------------
 
