@@ -32,7 +32,7 @@ def processes_of(state: Path) -> list[str]:
 
 
 def links(network: str) -> list[str]:
-    """The bridge and the cables of the bed with this network: other beds have links of their own."""
+    """The bridge and the cables of the bed with this network; other beds have theirs."""
     every = (link.name for link in Path("/sys/class/net").iterdir())
     return [name for name in every if re.fullmatch(rf"bats-s{network}|bs{network}\.\d+", name)]
 
