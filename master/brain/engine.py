@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING
-from bats.master.brain import dispatch, fleet, planning, sampling
+from bats.master.brain import choosing, dispatch, fleet, paying_on, planning, sampling, watching
 from bats.master.brain.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.events import (
     Begin,
@@ -86,7 +86,7 @@ class Engine:
 
 def _begin(run: Run, _: Begin) -> None:
     run.began_at = run.now
-    run.next_monitor = run.now + planning.monitor_seconds(run)
+    run.next_monitor = run.now + watching.monitor_seconds(run)
     sampling.begin(run)
 
 
@@ -167,7 +167,7 @@ def _gone(run: Run, event: Gone) -> None:
     c = run.clusters[machine.cluster]
     if machine.joined_at is None and event.cause is Cause.FAILED:
         c.start_failures += 1
-        if c.start_failures >= planning.START_FAILURES:
+        if c.start_failures >= fleet.START_FAILURES:
             fleet.set_aside(run, c, event.detail or "its machines do not start")
     asked = machine.state is MachineState.STOPPING
     dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
@@ -202,7 +202,7 @@ def _returned(run: Run, event: Returned) -> None:
 
 
 def _chosen(run: Run, event: Chosen) -> None:
-    planning.choose(run, event)
+    choosing.choose(run, event)
 
 
 def _cancelled(run: Run, event: Cancelled) -> None:
@@ -255,10 +255,10 @@ def _follow_up(run: Run) -> None:
     _settle_phase(run)
     _look_at_due(run)
     if run.now >= run.next_monitor and run.phase in dispatch.BUSY_PHASES:
-        run.next_monitor = run.now + planning.monitor_seconds(run)
+        run.next_monitor = run.now + watching.monitor_seconds(run)
         _monitor(run)
         run.hungry.update(run.idle)  # what was not worth copying may be by now
-    planning.stuck(run)
+    paying_on.stuck(run)
     if run.idle and run.tasks.waiting:
         run.hungry.update(run.idle)
     for machine_id in list(run.hungry):
@@ -269,7 +269,7 @@ def _follow_up(run: Run) -> None:
 
 def _settle_phase(run: Run) -> None:
     if run.phase is Phase.SAMPLING and sampling.complete(run) and run.tasks.unfinished:
-        planning.sampled(run)
+        choosing.sampled(run)
     if not run.tasks.unfinished and run.phase in dispatch.BUSY_PHASES:
         failed = run.tasks.counts[TaskState.FAILED]
         if failed:
@@ -287,7 +287,7 @@ def _look_at_due(run: Run) -> None:
         if machine.alive and machine.state is not MachineState.STOPPING:
             due[machine_id] = machine
     if due:
-        planning.due(run, [m for m in due.values() if _is_due(run, m)])
+        paying_on.due(run, [m for m in due.values() if _is_due(run, m)])
 
 
 def _is_due(run: Run, machine: Machine) -> bool:
@@ -299,9 +299,9 @@ def _monitor(run: Run) -> None:
         sampling.leave_out_late(run)
         _settle_phase(run)
     elif run.phase is Phase.CHOOSING:
-        planning.offer(run)
+        choosing.offer(run)
     else:
-        planning.watch(run)
+        watching.watch(run)
 
 
 def _wind_up(run: Run) -> None:

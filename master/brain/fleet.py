@@ -1,12 +1,18 @@
 """Asking for machines and letting them go, with the money reserved first."""
 
+from typing import Final
+
 from bats.common.billing import charge, charge_atus
 from bats.common.money import NOTHING
 from bats.master.brain.commands import RenewLease, StartMachines, StopMachine
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.state import ClusterState, Run
 
-FREE_LEASE_SECONDS = 900.0  # a free machine costs nothing but should not outlive its master by much
+FREE_LEASE_SECONDS: Final = 900.0
+"""A free machine costs nothing but should not outlive its master by much."""
+
+START_FAILURES: Final = 3
+"""So many machines in a row that do not start, and the offering is set aside."""
 
 
 def start(run: Run, cluster: int, count: int) -> int:

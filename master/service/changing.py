@@ -7,8 +7,8 @@ import structlog
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import TaskId
 from bats.common.money import Money
+from bats.master.brain.choosing import why_not
 from bats.master.brain.events import Cancelled, Chosen, Retried
-from bats.master.brain.planning import why_not
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 from bats.master.service.asked import Asked, Body

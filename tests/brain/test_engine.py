@@ -6,8 +6,8 @@ from bench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money
+from bats.master.brain import choosing
 from bats.master.brain import commands as do
-from bats.master.brain import planning
 from bats.master.brain.events import (
     Cancelled,
     Cause,
@@ -303,10 +303,10 @@ def test_a_choice_that_cannot_be_met_is_refused_with_the_nearest_that_can() -> N
     bench = Bench(settings(100, offering(machines=8), rule="ask", known=(hour_long,)))
     bench.begin()
     assert bench.run.phase is Phase.CHOOSING
-    refusal = planning.why_not(bench.run, Chosen("fastest", money(100)))
+    refusal = choosing.why_not(bench.run, Chosen("fastest", money(100)))
     assert "the cheapest needs $300.00" in refusal
-    assert planning.why_not(bench.run, Chosen("fastest", money(330))) == ""
-    refusal = planning.why_not(bench.run, Chosen("fastest", money(400), 5 * HOUR))
+    assert choosing.why_not(bench.run, Chosen("fastest", money(330))) == ""
+    refusal = choosing.why_not(bench.run, Chosen("fastest", money(400), 5 * HOUR))
     assert "all machines together need 12 h 30 min" in refusal
 
 

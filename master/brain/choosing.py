@@ -1,0 +1,113 @@
+"""From the sample to a plan: schedules are offered, and the user's choice among them is taken."""
+
+from bats.common.errors import CannotBeMetError
+from bats.common.messages import TaskId
+from bats.common.money import Money
+from bats.master.brain import planning, sampling, watching
+from bats.master.brain.commands import Offer
+from bats.master.brain.events import Chosen
+from bats.master.brain.outlook import outlook
+from bats.master.brain.picks import within_budget, within_deadline
+from bats.master.brain.schedules import Schedule, offers, pick
+from bats.master.brain.settings import ASK
+from bats.master.brain.state import Phase, Run
+from bats.master.brain.taskbook import TaskState
+
+
+def sampled(run: Run) -> None:
+    """The sample is complete: offer schedules, and pick one if the user has said how."""
+    sampling.finish(run)
+    if not run.tasks.waiting:
+        run.phase = Phase.EXECUTING  # the sample was the whole bag: nothing is left to choose
+        return
+    run.phase = Phase.CHOOSING
+    if run.settings.budget is None:
+        run.ledger.limit = run.ledger.committed
+    offer(run)
+    if run.settings.rule != ASK:
+        choose(run, Chosen(run.settings.rule, None, run.settings.deadline_seconds))
+
+
+def offer(run: Run) -> None:
+    """Work the schedules out from what is known now."""
+    clusters = run.planning_clusters()
+    N = outlook(run, clusters).N_e
+    schedules = offers(clusters, N) if N and any(c.limit for c in clusters) else ()
+    if schedules != run.schedules:
+        run.schedules = schedules
+        run.out.append(Offer(schedules))
+
+
+def why_not(run: Run, chosen: Chosen) -> str:
+    """Why this choice cannot be met, with the nearest that can and its price; "" when it can."""
+    clusters = run.planning_clusters()
+    tasks = outlook(run, clusters).N_e
+    if not tasks or not any(c.limit for c in clusters):
+        return ""
+    spent = run.ledger.committed
+    total = chosen.budget if chosen.budget is not None else run.settings.budget
+    budget = None if total is None else Money(max(0, total - spent))
+    currency = run.settings.currency
+    try:
+        if chosen.deadline_seconds is not None:
+            left = run.began_at + chosen.deadline_seconds - run.now
+            within_deadline(clusters, tasks, max(1.0, left), budget=budget, currency=currency)
+        elif budget is not None:
+            within_budget(clusters, tasks, budget, currency=currency)
+    except CannotBeMetError as refusal:
+        return f"{refusal} {run.shown(spent)} of the budget is spent or reserved already."
+    return ""
+
+
+def choose(run: Run, chosen: Chosen) -> None:
+    """Take the user's word. A budget caps the whole run, what is spent already included."""
+    if run.phase is Phase.SAMPLING:
+        return
+    now = run.now
+    budget = chosen.budget if chosen.budget is not None else run.settings.budget
+    if chosen.deadline_seconds is not None:
+        run.deadline_at = run.began_at + chosen.deadline_seconds
+    if chosen.cushion is not None:
+        run.cushion = chosen.cushion
+    committed = run.ledger.committed
+    by_rule = _by_rule(run, chosen.rule, budget)
+    if by_rule is None:
+        run.ledger.limit = committed if budget is None else budget  # never without a limit
+    else:
+        limit = Money(committed + by_rule.budget)
+        run.ledger.limit = limit if budget is None else Money(min(limit, budget))
+        run.delta_n = by_rule.delta_n
+        if chosen.rule == "fastest" and budget is not None:
+            run.ledger.limit = budget
+    run.chosen = chosen.rule if by_rule is None else by_rule.name
+    run.chosen_at = now
+    run.short_of_money = False
+    if run.phase in (Phase.ENDING, Phase.ENDED):
+        _revive(run)
+    run.phase = Phase.EXECUTING
+    if chosen.deadline_seconds is not None and (words := why_not(run, chosen)):
+        run.say(words)
+    planning.replan(run, "schedule chosen")
+    run.next_monitor = now + watching.monitor_seconds(run)
+
+
+def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
+    """The schedule that the rule names; None when the budget alone decides."""
+    if not run.schedules:
+        return None
+    try:
+        schedule = pick(run.schedules, rule)
+    except CannotBeMetError:
+        return None
+    if budget is not None and run.ledger.committed + schedule.budget > budget:
+        return None  # no schedule within the budget by that name: what the budget buys, then
+    return schedule
+
+
+def _revive(run: Run) -> None:
+    """More money for a bag that had run out of it."""
+    for number, state in enumerate(run.tasks.states):
+        if state == TaskState.DROPPED:
+            run.tasks.retry(TaskId(number))
+    run.outcome = None
+    run.ended_at = None
