@@ -17,7 +17,7 @@ class Offering:
     `price` is for one machine and one ATU (accountable time unit), paid when the ATU is entered.
     `minimum_seconds` is charged even to a machine that stops earlier.
     `boundary_seconds` is how long before the end of an ATU a machine must be told to stop so
-    that it is surely gone in time.
+    that it is surely gone in time. `priced` says when and where the price was looked up, if it was.
     """
 
     name: ClusterName
@@ -29,6 +29,7 @@ class Offering:
     boundary_seconds: float = 0.0
     backend: str = "local"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    priced: str = ""
 
     def __post_init__(self) -> None:
         if self.price < NOTHING:

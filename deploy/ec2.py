@@ -17,7 +17,6 @@ from bats.common.ticket import Ticket
 from bats.deploy import payload, settings
 from bats.deploy.ec2_account import AT_ONCE, Account, Instance, Settings
 from bats.deploy.ec2_errors import backend_error
-from bats.deploy.ec2_prices import Price
 from bats.deploy.ec2_userdata import Source, exit_code, fetched, user_data
 from bats.deploy.protocol import (
     BackendError,
@@ -25,6 +24,7 @@ from bats.deploy.protocol import (
     Feature,
     Gone,
     Orphan,
+    Price,
     RefusedError,
     Sighting,
     Site,

@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 from bats.common.messages import MachineId
 from bats.deploy import ec2_prices
 from bats.deploy.ec2_errors import code_of
-from bats.deploy.ec2_prices import Price
 from bats.deploy.ec2_userdata import readable
+from bats.deploy.protocol import Price
 
 AT_ONCE: Final = 8  # requests
 URL_SECONDS: Final = 3600  # in which an instance has fetched the worker

@@ -1,24 +1,14 @@
 """What Amazon asks for an instance now: the Price List for on-demand, the history for spot."""
 
 import json
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from bats.common.money import Money, money
-from bats.deploy.protocol import RefusedError
+from bats.common.money import money
+from bats.deploy.protocol import Price, RefusedError
 
 PRICING_REGION: Final = "us-east-1"  # the Price List is served from few regions, for all
 PRODUCT: Final = "Linux/UNIX"
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """In US dollars."""
-
-    per_hour: Money
-    day: date  # on which it was looked up
-    source: str
 
 
 def on_demand(session: Any, kind: str, region: str) -> Price:

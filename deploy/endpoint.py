@@ -95,6 +95,9 @@ class Endpoint:
             lease_seconds=lease_seconds,
         )
 
+    def has_joined(self, machine: MachineId) -> bool:
+        return machine in self._hellos
+
     async def joined(self, machine: MachineId, within_seconds: float) -> Hello:
         await self._until(lambda: machine in self._hellos, within_seconds, f"{machine} joins")
         return self._hellos[machine]

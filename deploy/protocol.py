@@ -6,10 +6,12 @@ A back end starts and stops machines; it never decides. Nothing here knows of bu
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import date
+from typing import Protocol, runtime_checkable
 
 from bats.common.errors import BatsError
 from bats.common.messages import MachineId
+from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket
 
@@ -21,6 +23,8 @@ __all__ = [
     "Feature",
     "Gone",
     "Orphan",
+    "Price",
+    "Priced",
     "RefusedError",
     "Sighting",
     "Site",
@@ -117,6 +121,24 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Let go of connections; machines live on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a provider asks for a machine, in US dollars."""
+
+    per_hour: Money
+    day: date  # on which it was looked up
+    source: str
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A back end that can also tell what its offering costs now."""
+
+    async def price(self) -> Price:
+        """Raises BusyError or RefusedError."""
         ...
 
 

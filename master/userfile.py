@@ -42,7 +42,7 @@ class Document:
             dotted += f".{step}" if dotted and isinstance(key, str) else step
         if not self.path:
             return self._option(keys)
-        line = self._line_of(keys)
+        line = self.line_of(keys)
         place = f"{self.path}, line {line}" if line else self.path
         return f"{place}: `{dotted}`" if dotted else place
 
@@ -52,7 +52,7 @@ class Document:
         first, *rest = (str(key) for key in keys if isinstance(key, str))
         return " ".join([self.flags.get(first, f"--{first.replace('_', '-')}"), *rest])
 
-    def _line_of(self, keys: Sequence[str | int]) -> int | None:
+    def line_of(self, keys: Sequence[str | int]) -> int | None:
         """The line that sets the innermost of these keys, as far as a look at the text can tell."""
         if self.kind == "toml":
             best, line = 0, None

@@ -1,22 +1,41 @@
-"""`bats clouds init|check|show`: the file of machines that can be had."""
+"""`bats clouds init|show|check|prices`: the file of machines that can be had."""
 
-import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from bats.common.errors import BatsError, UsageError
+from bats.common.errors import UsageError
 from bats.master.cli.base import Command as _Command
 from bats.master.cli.base import Common, Group, common, run
 from bats.master.cli.words import amount, duration, table
+
+if TYPE_CHECKING:
+    from bats.deploy.trial import Trial
+
+_file = click.argument("file", type=click.Path(path_type=Path), required=False)
+
+
+class _Span(click.ParamType[float]):
+    """A duration, as `90s` or `5m`."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        from bats.common.units import seconds
+
+        try:
+            return seconds(value) if isinstance(value, str) else float(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 @click.group(
     cls=Group,
     epilog="\b\nExamples:\n  bats clouds init > bats-clouds.toml\n  bats clouds check\n"
-    "  bats clouds show --clouds clouds.toml",
+    "  bats clouds prices --write\n  bats clouds show clouds.toml",
 )
 def clouds() -> None:
     """Writes, checks and shows the clouds file: which machines can be had, at what price."""
@@ -36,7 +55,7 @@ def init(common: Common) -> None:
 @clouds.command(
     cls=_Command, epilog="\b\nExamples:\n  bats clouds show\n  bats clouds show my.toml"
 )
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_file
 @common
 def show(common: Common, file: Path | None) -> None:
     """Shows the offerings of a clouds file (default: the one that `bats run` would use)."""
@@ -56,56 +75,115 @@ def show(common: Common, file: Path | None) -> None:
             one.slots,
             amount(one.price, found.currency),
             duration(one.atu_seconds),
+            one.priced,
         )
         for one in found.offerings
     ]
-    head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU")
+    head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU", "priced")
     common.facts(facts, lambda: f"{found.path or 'no clouds file: this computer'}\n"
                  + table(head, rows))  # fmt: skip
 
 
 @clouds.command(
-    cls=_Command, epilog="\b\nExamples:\n  bats clouds check\n  bats clouds check my.toml"
+    cls=_Command,
+    epilog="\b\nExamples:\n  bats clouds check\n  bats clouds check my.toml --only cluster\n"
+    "  bats clouds check --no-start",
 )
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_file
+@click.option("--only", multiple=True, metavar="OFFERING", help="Try this one only.")
+@click.option("--no-start", is_flag=True, help="Only ask, as far as that costs nothing.")
+@click.option("--wait", type=_Span(), default="5m", show_default=True,
+              help="How long a machine may take to come.")  # fmt: skip
 @common
-def check(common: Common, file: Path | None) -> int:
-    """Tries each offering for real, as far as that costs nothing."""
+def check(
+    common: Common, file: Path | None, only: tuple[str, ...], no_start: bool, wait: float
+) -> int:
+    """Tries each offering for real: starts one machine, runs `true` there, stops it.
+
+    What that costs is told; machines of an offering that has no price cost nothing.
+    """
+    from bats.common.money import Money
+    from bats.master.clouds.checking import check as try_all
     from bats.master.clouds.reading import clouds as read
 
     found = read(file or "")
-    told = run(_check(common, found))
-    facts = {"file": found.path, "offerings": told}
+    if strange := set(only) - {one.name for one in found.offerings}:
+        known = ", ".join(one.name for one in found.offerings)
+        raise UsageError(f"There is no offering {', '.join(sorted(strange))}; there are {known}.")
+    wanted = [one for one in found.offerings if not only or one.name in only]
+    told = run(
+        try_all(wanted, common.state, start=not no_start, patience_seconds=wait, note=common.note)
+    )
+    facts = {"file": found.path, "offerings": [asdict(one) | {"ok": one.ok} for one in told]}
 
     def text() -> str:
-        return "\n".join(
-            f"{'ok ' if one['ok'] else 'BAD'}  {one['name']}: {one['said']}" for one in told
-        )
+        rows = [
+            (
+                one.name,
+                one.backend,
+                "works" if one.ok else "FAILS",
+                *(duration(part(one.trial)) if one.trial else "" for part in _PARTS.values()),
+                amount(one.cost, found.currency) if one.trial else "",
+            )
+            for one in told
+        ]
+        head = ("offering", "back end", "", *_PARTS, "cost")
+        total = Money(sum(one.cost or 0 for one in told))
+        said = [f"{one.name}: {one.said}" for one in told]
+        return "\n".join([table(head, rows), "", *said, f"cost: {amount(total, found.currency)}"])
 
     common.facts(facts, text)
-    return 0 if all(one["ok"] for one in told) else 2
+    return 0 if all(one.ok for one in told) else 2
 
 
-async def _check(common: Common, found: Any) -> list[dict[str, Any]]:
-    import sys
+_PARTS: Final[Mapping[str, Callable[["Trial"], float]]] = {
+    "queued": lambda trial: trial.queued_seconds,
+    "joined after": lambda trial: trial.join_seconds,
+    "`true` took": lambda trial: trial.task_seconds,
+    "gone after": lambda trial: trial.stop_seconds,
+}
 
-    from bats.deploy.protocol import Site
-    from bats.deploy.registry import backend
 
-    if not found.offerings:
-        raise UsageError(f"{found.path} has no offering.")
-    told = []
-    with tempfile.TemporaryDirectory(prefix="bats-check-") as folder:
-        site = Site("check", folder, (sys.executable, "-m", "bats.worker"))
-        for offering in found.offerings:
-            try:
-                tried = backend(offering, site)
-                try:
-                    said, ok = await tried.check(), True
-                finally:
-                    await tried.close()
-            except BatsError as error:
-                said, ok = str(error), False
-            told.append({"name": offering.name, "ok": ok, "said": said})
-            common.note(f"asked {offering.name}")
-    return told
+@clouds.command(
+    cls=_Command,
+    epilog="\b\nExamples:\n  bats clouds prices\n  bats clouds prices clouds.toml --write",
+)
+@_file
+@click.option("--write", is_flag=True, help="Put the prices and their date into the file.")
+@common
+def prices(common: Common, file: Path | None, write: bool) -> int:
+    """Looks up what machines cost now, where providers tell, and compares it with the file."""
+    from bats.master.clouds import pricing
+    from bats.master.clouds.reading import clouds as read
+
+    found = read(file or "")
+    told = run(pricing.look_up(found.offerings, common.state))
+    if not told:
+        raise UsageError("No offering there is of a provider that tells its prices; ec2 does.")
+    written = pricing.write(found.path, told) if write else []
+    facts = {
+        "file": found.path,
+        "offerings": [
+            {
+                "name": one.offering.name,
+                "price": one.hourly,
+                "found": {"price": one.price and one.price.per_hour, "priced": one.priced},
+                "error": one.error,
+                "written": one.offering.name in written,
+            }
+            for one in told
+        ],
+    }
+    rows = [
+        (
+            one.offering.name,
+            amount(one.hourly, found.currency),
+            amount(one.price.per_hour) if one.price else "–",
+            one.priced if one.price else one.error,
+            "written" if one.offering.name in written else "",
+        )
+        for one in told
+    ]
+    head = ("offering", "an hour by the file", "now", "priced", "")
+    common.facts(facts, lambda: table(head, rows))
+    return 2 if any(one.error for one in told) else 0

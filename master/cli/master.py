@@ -18,7 +18,9 @@ bats master --reach head.example.org          the name under which they find it
 """
 )
 @click.option("--clouds", type=click.Path(path_type=Path), help="Which machines can be had.")
-@click.option("--bind", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--bind", default="", metavar="ADDRESS",
+              help="The address to listen at (default: this computer's own; all, if the clouds "
+                   "file has machines elsewhere).")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=0,
               help="The port (default: the last one, else any that is free).")  # fmt: skip
 @click.option("--reach", multiple=True, metavar="HOST",
@@ -41,7 +43,7 @@ def master(
     from bats.master.clouds.reading import clouds as read_clouds
     from bats.master.service.home import ACCESS, WORKER
     from bats.master.service.master import Master, serve
-    from bats.master.service.options import Options
+    from bats.master.service.options import Options, bind_for
 
     found = read_clouds(clouds or "")
     set_up_logging("console", "warning" if common.quiet else "info", part="master")
@@ -64,7 +66,7 @@ def master(
 
     options = Options(
         state=common.state,
-        bind=bind,
+        bind=bind or bind_for(found.offerings),
         port=port,
         reach=reach,
         offerings=found.offerings,

@@ -44,6 +44,7 @@ class OfferingTable(Checked):
     boundary: Annotated[float | None, Reads(duration, _DURATION)] = None
     max: Annotated[Whole | None, Field(ge=1, le=100_000)] = None
     slots: Annotated[Whole, Field(ge=1, le=10_000)] = 1
+    priced: str = Field("", max_length=200)
     settings: dict[str, Any] = Field({})
 
     @model_validator(mode="before")

@@ -104,6 +104,7 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
         boundary_seconds=boundary,
         backend=table.backend,
         settings=given,
+        priced=table.priced,
     )
     try:
         _check_settings(offering)

@@ -1,23 +1,24 @@
-"""Local machines are made ready while the heavy modules load: each takes part of a second.
+"""What a master of these offerings needs, known early: where it listens, and local machines, which
+are made ready while the heavy modules load: each takes part of a second.
 
 Import nothing heavy here.
 """
 
 import contextlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bats.common.offering import Offering
 from bats.deploy.local import Local
 from bats.deploy.protocol import Site
-from bats.master.service.options import Options, Place, place_of
+from bats.master.service.options import Options, Place, bind_for, place_of
 
 LOCAL = "local"
 
 
-def warmed(options: Options, offerings: Iterable[Offering]) -> Options:
-    """The same, with back ends for what is local of the offerings, which are being made ready."""
+def warmed(options: Options, offerings: Sequence[Offering]) -> Options:
+    """The same, listening where their machines find it, with local back ends being made ready."""
     # A local machine is known by its folder: no master's id is needed, and none is known yet.
     site = Site("", str(options.state.expanduser().absolute()), options.worker_command)
     backends: dict[Place, Local] = {}
@@ -25,7 +26,7 @@ def warmed(options: Options, offerings: Iterable[Offering]) -> Options:
         if offering.backend == LOCAL:
             backends[place_of(offering)] = local = Local(offering, site)
             threading.Thread(target=_warm, args=(local,), daemon=True).start()
-    return replace(options, backends=backends)
+    return replace(options, backends=backends, bind=bind_for(offerings))
 
 
 def _warm(local: Local) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from bats.common.offering import Offering
 from bats.deploy.protocol import Backend
 
 HERE: Final = "127.0.0.1"
+EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 (the link is encrypted, and admits only known keys)
 
 Place = tuple[str, str, str]
 
@@ -18,6 +19,16 @@ Place = tuple[str, str, str]
 def place_of(offering: Offering) -> Place:
     """Offerings alike in this are the same place, whatever they cost."""
     return offering.name, offering.backend, repr(sorted(offering.settings.items()))
+
+
+def bind_for(offerings: Iterable[Offering]) -> str:
+    """Where a master must listen for the machines of these to reach it; ssh leads its own way."""
+    near = (
+        one.backend in {"local", "manual"}
+        or (one.backend == "ssh" and one.settings.get("tunnel", "auto") is not False)
+        for one in offerings
+    )
+    return HERE if all(near) else EVERYWHERE
 
 
 def default_state(environment: Mapping[str, str] = os.environ) -> Path:

@@ -237,4 +237,5 @@ _OFFERING: Final[Mapping[str, Check]] = {
     "boundary_seconds": _real,
     "backend": _text,
     "settings": lambda value: isinstance(value, Mapping),
+    "priced": lambda value: isinstance(value, str),
 }
