@@ -27,8 +27,9 @@ __all__ = [
 ]
 
 Message = (
-    m.Hello | m.Enroll | m.Heartbeat | m.Results | m.Returned | m.Goodbye
+    m.Hello | m.Enroll | m.Heartbeat | m.Results | m.Returned | m.Glimpse | m.Goodbye
     | m.Welcome | m.Refused | m.BagSpec | m.Run | m.Kill | m.ResultsStored | m.Lease | m.Stop
+    | m.Look
     | m.WantBlob | m.BlobChunk | m.BlobStored
     | m.Request | m.Reply | m.Chunk
 )  # fmt: skip
@@ -46,6 +47,7 @@ _NUMBERS: Final[dict[int, tuple[type[Any], int]]] = {
     4: (m.Results, 2 * MIB),
     5: (m.Returned, MIB),
     6: (m.Goodbye, 64 * KIB),
+    7: (m.Glimpse, CHUNK_BYTES + KIB),
     20: (m.Welcome, KIB),
     21: (m.Refused, 64 * KIB),
     22: (m.BagSpec, 16 * MIB),
@@ -54,6 +56,7 @@ _NUMBERS: Final[dict[int, tuple[type[Any], int]]] = {
     25: (m.ResultsStored, KIB),
     26: (m.Lease, KIB),
     27: (m.Stop, 64 * KIB),
+    28: (m.Look, KIB),
     40: (m.WantBlob, KIB),
     41: (m.BlobChunk, CHUNK_BYTES + KIB),
     42: (m.BlobStored, KIB),

@@ -101,6 +101,17 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
+class Glimpse:
+    """The answer to `Look`. Nothing at all: it does not run here (any more)."""
+
+    of: AttemptId
+    stream: str
+    offset: int
+    data: bytes  # from there on, as much as fits
+    total: int  # what is written so far
+
+
+@dataclass(frozen=True, slots=True)
 class Goodbye:
     reason: str
 
@@ -171,6 +182,15 @@ class Kill:
     """Stop these if they run, forget them if queued; each is answered by a KILLED result."""
 
     attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What has this running attempt written to `stream`, "out" or "err", from `offset` on?"""
+
+    of: AttemptId
+    stream: str
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)

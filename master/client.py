@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 
 from bats.common.errors import UsageError
 from bats.common.keys import Access, read_access
@@ -45,6 +45,9 @@ T = TypeVar("T")
 Body = dict[str, Any]
 
 _NEWS_SECONDS: Final = 30.0
+_LOOK_SECONDS: Final = 0.3  # between two looks at a task that writes nothing
+_FETCH_SECONDS: Final = 15.0  # for the output of an ended task to arrive from its machine
+_CALM: Final = 10  # looking at all results is given at most one in so many seconds
 
 
 class Schedule(TypedDict):
@@ -74,6 +77,17 @@ class TaskResult(TypedDict):
     system_seconds: float
     peak_kib: int
     excerpt: str  # the end of its output
+
+
+class Output(NamedTuple):
+    """A piece of what an attempt wrote."""
+
+    attempt: int
+    data: bytes
+
+
+class Asks(Protocol):
+    async def ask(self, verb: str, **body: Any) -> Body: ...
 
 
 def sweep(file: str | Path = "", **keys: Any) -> Sweep:
@@ -120,9 +134,12 @@ class Bag:
     async def results(self) -> AsyncIterator[TaskResult]:
         """Each task's result, as it comes, until the bag is over."""
         told: set[int] = set()
-        seen = 0
+        seen, pause = 0, 0.0
+        loop = asyncio.get_running_loop()
         while True:
+            await asyncio.sleep(pause)
             status = await self._client.ask("wait", bag=self.number, seen=seen, seconds=1.0)
+            began = loop.time()
             seen = status["seen"]
             if status.get("done", 0) + status.get("failed", 0) > len(told) or status["over"]:
                 async for part in self._client.stream("results", bag=self.number):
@@ -132,6 +149,7 @@ class Bag:
                             yield result
             if status["over"]:
                 return
+            pause = _CALM * (loop.time() - began)
 
     async def frame(self) -> Any:
         """All results as a pandas DataFrame, a parameter a column. Needs pandas."""
@@ -153,6 +171,10 @@ class Bag:
             if not piece["data"] or len(data) >= piece["total"]:
                 return data
 
+    def follow_log(self, task: int, *, err: bool = False) -> AsyncIterator[Output]:
+        """What the task writes, as it does; ends when the task will not run (again)."""
+        return follow_log(self._client, self.number, task, err=err)
+
     async def cancel(self, reason: str = "cancelled by the user") -> Body:
         return await self._client.ask("cancel", bag=self.number, reason=reason)
 
@@ -160,6 +182,32 @@ class Bag:
         """Try failed tasks again: these, or all."""
         wanted = "failed" if tasks is None else list(tasks)
         return await self._client.ask("retry", bag=self.number, tasks=wanted)
+
+
+async def follow_log(
+    client: Asks, bag: int | str, task: int, *, err: bool = False, attempt: int = 0
+) -> AsyncIterator[Output]:
+    """Waits for the task to begin, and for a further attempt after one that failed."""
+    only, offset, patience = attempt, 0, _FETCH_SECONDS
+    stream = "err" if err else "out"
+    while True:
+        piece = await client.ask(
+            "log", bag=bag, task=task, stream=stream, attempt=attempt, offset=offset, live=True
+        )
+        data = bytes(piece["data"])
+        attempt = piece["attempt"]
+        if data:
+            yield Output(attempt, data)
+            offset += len(data)
+            continue
+        if "path" in piece:  # this attempt has ended, and all of it is told
+            if piece["missing"] and patience > 0:
+                patience -= _LOOK_SECONDS
+            elif piece["over"] or only:
+                return
+            else:
+                attempt, offset = 0, 0
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 class Client:

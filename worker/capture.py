@@ -49,6 +49,11 @@ def kept(file: int, size: int, cap: int) -> Iterator[bytes]:
     yield from _pieces(file, size - tail, size)
 
 
+def since(file: int, offset: int, most: int) -> tuple[bytes, int]:
+    """What a running task has written from there on, and how much it is in all."""
+    return os.pread(file, most, offset), os.lseek(file, 0, os.SEEK_END)
+
+
 def let_go_of_middle(file: int, cap: int) -> None:
     """Give back the disk space of what will be cut anyway, while the task runs on.
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from bats.common.codec import CHUNK_BYTES
 from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Result
 from bats.worker import capture
 from bats.worker.bag import Bag
@@ -100,6 +101,15 @@ class Runner:
     def running(self) -> tuple[tuple[AttemptId, float], ...]:
         now = self._loop.time()
         return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
+
+    def glimpse(self, of: AttemptId, stream: str, offset: int) -> tuple[bytes, int]:
+        """What it has written so far, from there on; and how much in all."""
+        for number, running in self.desk.running.items():
+            if running.attempt == of:
+                slot = self._slots[number]
+                file = slot.stderr if stream == "err" else slot.stdout
+                return capture.since(file, offset, CHUNK_BYTES)
+        return b"", 0
 
     @property
     def pids(self) -> Collection[int]:

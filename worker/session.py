@@ -229,6 +229,8 @@ class Session:
                 self._settled.set()
             case m.Kill(attempts):
                 self._runner.kill(attempts)
+            case m.Look(of, stream, offset):
+                self._say(m.Glimpse(of, stream, offset, *self._runner.glimpse(of, stream, offset)))
             case m.Welcome():
                 self._on_welcome(message)
             case m.Stop(reason):

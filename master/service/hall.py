@@ -11,6 +11,7 @@ from bats.common.messages import (
     BlobChunk,
     BlobStored,
     Enroll,
+    Glimpse,
     Goodbye,
     Heartbeat,
     Hello,
@@ -33,10 +34,21 @@ _LARGEST_OF_WORKER: Final = 4 << 20
 _MAY_SAY: Final[Mapping[Role, frozenset[type]]] = {
     Role.CLIENT: frozenset({Request, WantBlob, BlobChunk}),
     Role.HAND: frozenset(
-        {Hello, Heartbeat, Results, Returned, Goodbye, WantBlob, BlobChunk, BlobStored}
+        {Hello, Heartbeat, Results, Returned, Glimpse, Goodbye, WantBlob, BlobChunk, BlobStored}
     ),
     Role.MACHINE: frozenset(
-        {Hello, Enroll, Heartbeat, Results, Returned, Goodbye, WantBlob, BlobChunk, BlobStored}
+        {
+            Hello,
+            Enroll,
+            Heartbeat,
+            Results,
+            Returned,
+            Glimpse,
+            Goodbye,
+            WantBlob,
+            BlobChunk,
+            BlobStored,
+        }
     ),
 }
 
@@ -182,5 +194,6 @@ _RULES: Final[Mapping[type, Callable[[Workers, Any, Any], None]]] = {
     Heartbeat: Workers.heartbeat,
     Results: Workers.results,
     Returned: Workers.returned,
+    Glimpse: Workers.glimpse,
     Goodbye: _goodbye,
 }

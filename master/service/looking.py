@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import TaskId
+from bats.common.messages import BagId, TaskId
 from bats.master.service import reading
 from bats.master.service.asked import Asked, Body
 from bats.master.service.plain import plain
@@ -123,9 +123,30 @@ async def log(asked: Asked) -> Body:
     if stream not in ("out", "err"):
         raise UsageError(f'`stream` should be "out" or "err", not {quoted(stream)}.')
     attempt, offset = asked.whole("attempt", 0), asked.whole("offset", 0)
+    if asked.body.get("live"):
+        return await _live(asked, number, task, attempt, stream, offset)
     return await asked.read(
         lambda reader: reading.output(reader, number, task, attempt, stream, offset)
     )
+
+
+async def _live(
+    asked: Asked, number: BagId, task: TaskId, attempt: int, stream: str, offset: int
+) -> Body:
+    """Also what a task that still runs has written. `over`: no attempt after this one counts."""
+    runner = asked.service.bags.loaded.get(number)
+    facts: Body = {"bag": number, "task": task, "offset": offset, "over": False}
+    if runner is not None and task < runner.bag.sweep.count:
+        if seen := await runner.glimpse(task, attempt, stream, offset):
+            return facts | dict(zip(("attempt", "data", "total"), seen, strict=True))
+        if not attempt and not runner.settled(task):
+            return facts | {"attempt": 0, "data": b"", "total": 0}
+    elif number in asked.service.bags.known:  # it waits for its turn
+        return facts | {"attempt": 0, "data": b"", "total": 0}
+    found = await asked.read(
+        lambda reader: reading.output(reader, number, task, attempt, stream, offset)
+    )
+    return {**found, "over": found["counts"] and (runner is None or runner.settled(task))}
 
 
 async def export(asked: Asked) -> Body:

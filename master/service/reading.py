@@ -253,8 +253,8 @@ def output(
         raise UsageError(
             f"Task {task} of bag {number} has not ended yet; there is no output of it."
         )
-    if attempt == 0:
-        attempt = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
+    counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
+    attempt = attempt or counts
     suffix = f".{attempt}" if attempt > 1 else ""
     path = Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
     try:
@@ -262,8 +262,11 @@ def output(
             total = file.seek(0, 2)
             file.seek(min(offset, total))
             data = file.read(_PIECE_BYTES)
+        missing = False
     except FileNotFoundError:
         data, total = b"", 0
+        sent = {name for row in attempts if row.attempt == attempt for name, *_ in row.outputs}
+        missing = f"std{stream}" in sent
     return {
         "bag": number,
         "task": task,
@@ -272,6 +275,8 @@ def output(
         "data": data,
         "offset": offset,
         "total": total,
+        "counts": attempt == counts,
+        "missing": missing,  # it is on its way from the machine
     }
 
 

@@ -31,6 +31,7 @@ from bats.master.brain.commands import (
     WakeAt,
 )
 from bats.master.brain.events import (
+    Announced,
     Cause,
     Charged,
     Ended,
@@ -46,6 +47,7 @@ from bats.master.brain.fleet import FREE_LEASE_SECONDS
 from bats.master.brain.journal import plain
 from bats.master.brain.machine import MachineState
 from bats.master.brain.state import Phase
+from bats.master.brain.taskbook import TaskState
 from bats.master.service.bag import Bag
 from bats.master.service.clock import BagClock
 from bats.master.service.files import Files, Wanted, target_of
@@ -305,11 +307,36 @@ class Runner:
         )
         self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
 
+    async def glimpse(
+        self, task: TaskId, attempt: int, stream: str, offset: int
+    ) -> tuple[int, bytes, int] | None:
+        """What a running attempt (0: any) has written from there on: its number, this, how much.
+
+        None when no such attempt runs.
+        """
+        for one in self.engine.run.tasks.running.get(task, ()):
+            if attempt not in {0, one.attempt}:
+                continue
+            of = AttemptId(self.id, task, one.attempt)
+            machine = outside(self.id, one.machine)
+            seen = await self._workers.look(machine, of, stream, offset)
+            return (one.attempt, seen.data, seen.total) if seen else (one.attempt, b"", offset)
+        return None
+
+    def settled(self, task: TaskId) -> bool:
+        """Whether it will not run (again)."""
+        return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
+
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
         self.happen(Returned(inside(machine), tasks))
 
     def silent(self, machine: MachineId) -> None:
         self.happen(Silent(inside(machine)))
+
+    def announced(self, machine: MachineId, reason: str) -> None:
+        """The provider takes it away soon."""
+        self.happen(Announced(inside(machine), reason))
+        self._change()
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
         row = self.machines[machine]._replace(charged_since=since, address=address)

@@ -14,10 +14,12 @@ from bats.common.messages import (
     AttemptId,
     BagId,
     BagSpec,
+    Glimpse,
     Heartbeat,
     Hello,
     Kill,
     Lease,
+    Look,
     MachineId,
     Order,
     Result,
@@ -37,6 +39,7 @@ from bats.master.store.store import Store
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
 _ACK_SECONDS: Final = 0.03  # between two acknowledgements; a message each, however many results
+_GLIMPSE_SECONDS: Final = 3.0  # for a worker to say what a task has written
 _FORGET_AFTER: Final = 20  # times the silence; who comes back then says Hello
 
 log = structlog.get_logger()
@@ -96,6 +99,7 @@ class Workers:
         self._acknowledged_at = -_ACK_SECONDS
         self._looking = self._loop.call_later(heartbeat_seconds / 2, self._look)
         self._looked_at = self._loop.time()
+        self._asked: dict[tuple[AttemptId, str, int], list[asyncio.Future[Glimpse]]] = {}
 
     def close(self) -> None:
         self._looking.cancel()
@@ -176,6 +180,12 @@ class Workers:
         self._heard(worker)
         self.office.returned(worker, message.attempts)
 
+    def glimpse(self, worker: Worker, message: Glimpse) -> None:
+        self._heard(worker)
+        for asked in self._asked.pop((message.of, message.stream, message.offset), ()):
+            if not asked.done():
+                asked.set_result(message)
+
     def goodbye(self, worker: Worker, reason: str) -> None:
         self._drop(worker)
         log.info("worker leaves", machine=worker.machine, reason=reason)
@@ -249,6 +259,28 @@ class Workers:
             worker.kills.append(attempt)
             self._touch(worker)
 
+    async def look(
+        self, machine: MachineId, of: AttemptId, stream: str, offset: int
+    ) -> Glimpse | None:
+        """What an attempt has written so far; None when its worker says nothing to it."""
+        worker = self._by_machine.get(machine)
+        if worker is None:
+            return None
+        told: asyncio.Future[Glimpse] = self._loop.create_future()
+        key = (of, stream, offset)
+        waiting = self._asked.setdefault(key, [])
+        waiting.append(told)
+        self._send(worker, Look(of, stream, offset))
+        try:
+            async with asyncio.timeout(_GLIMPSE_SECONDS):
+                return await told
+        except TimeoutError:
+            return None
+        finally:
+            waiting.remove(told)
+            if not waiting and self._asked.get(key) is waiting:
+                del self._asked[key]
+
     def lease(self, machine: MachineId, seconds: float) -> None:
         if worker := self._by_machine.get(machine):
             self._send(worker, Lease(max(0.0, seconds)))
@@ -269,7 +301,7 @@ class Workers:
         if not paused:
             self._flush()
 
-    def _send(self, worker: Worker, message: Welcome | Lease | Stop | ResultsStored) -> None:
+    def _send(self, worker: Worker, message: Welcome | Lease | Look | Stop | ResultsStored) -> None:
         self._router.send(worker.route, encode(message))
 
     def _touch(self, worker: Worker) -> None:
