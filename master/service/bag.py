@@ -11,6 +11,7 @@ from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, BagSpec
 from bats.master.brain.journal import plain_settings, settings_from
 from bats.master.brain.settings import Settings
+from bats.master.service.clock import Anchor
 from bats.master.store.rows import BagRow
 from bats.master.sweep.sweep import Sweep
 
@@ -35,6 +36,7 @@ class Bag:
     began: float | None = None  # by the calendar
     ended: float | None = None
     words: str = ""  # how it ended
+    anchor: Anchor | None = None  # where its time began, by the clock of a boot
     pending: list[list[Any]] = field(default_factory=list)  # events for when its turn comes
 
     def spec(self, cluster: str) -> BagSpec:
@@ -63,7 +65,13 @@ class Bag:
     def summary(self, view: dict[str, Any]) -> str:
         """`view` is the last that was to be seen of it, when it has ended."""
         return json.dumps(
-            {"began": self.began, "words": self.words, "pending": self.pending, "view": view}
+            {
+                "began": self.began,
+                "anchor": self.anchor,
+                "words": self.words,
+                "pending": self.pending,
+                "view": view,
+            }
         )
 
 
@@ -84,6 +92,7 @@ def bag_from(row: BagRow) -> Bag:
             summary.get("began"),
             row.ended,
             summary.get("words", ""),
+            Anchor(*written) if (written := summary.get("anchor")) else None,
             summary.get("pending", []),
         )
     except (LookupError, TypeError, ValueError, msgpack.UnpackException) as error:

@@ -110,6 +110,7 @@ class Bags:
         log.info("bag resumed", bag=bag.id, done=replayed.engine.run.tasks.done,
                  seconds=round(time.monotonic() - started, 2))  # fmt: skip
         self.running = runner
+        self._keep_state(bag)
         for row in machines:
             if row.bag == bag.id and row.gone is None and row.public_key:
                 ticket = row.joined is None

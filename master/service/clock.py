@@ -1,16 +1,37 @@
 """A bag's own time: seconds since it began, which never go back and do not follow clock jumps."""
 
 import time
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Anchor(NamedTuple):
+    """Where a bag began on the clock of one boot: nobody can set that one, and it counts sleep."""
+
+    boot: str  # which boot of this computer
+    began: float
 
 
 class BagClock:
-    """Runs on the monotonic clock. Only a restart has to ask the calendar how long it was away."""
+    """Counts with the boot's clock, on from master to master, as machines are paid for.
 
-    def __init__(self, began: float, reached: float = 0.0) -> None:
+    Only after a reboot the calendar has to be asked how long the master was away.
+    """
+
+    def __init__(self, began: float, reached: float = 0.0, anchor: Anchor | None = None) -> None:
         """`began` by the calendar; `reached` is the time of the last event known."""
-        self.began = began
-        self._base = max(reached, time.time() - began if reached else 0.0)
-        self._since = time.monotonic()
+        boot, now = _boot(), _boot_clock()
+        if anchor is None or anchor.boot != boot:
+            anchor = Anchor(boot, now - (time.time() - began if reached else 0.0))
+        self.anchor = Anchor(boot, min(anchor.began, now - reached))
 
     def __call__(self) -> float:
-        return self._base + time.monotonic() - self._since
+        return _boot_clock() - self.anchor.began
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _boot_clock() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

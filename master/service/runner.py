@@ -92,7 +92,8 @@ class Runner:
         self.bag = bag
         self.engine = replayed.engine
         self.foresight = Foresight()
-        self.clock = BagClock(began, replayed.last)
+        self.clock = BagClock(began, replayed.last, bag.anchor)
+        bag.anchor = self.clock.anchor
         self.began = began
         self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
         self.revision = 0  # raised when something a waiting client cares for has changed
