@@ -17,7 +17,7 @@ from bats.common.ticket import Ticket
 from bats.deploy import payload, settings
 from bats.deploy.ec2_account import AT_ONCE, Account, Instance, Settings
 from bats.deploy.ec2_errors import backend_error
-from bats.deploy.ec2_userdata import Source, exit_code, fetched, user_data
+from bats.deploy.ec2_userdata import Source, exit_code, fetched, taken_away, user_data
 from bats.deploy.protocol import (
     BackendError,
     BusyError,
@@ -48,6 +48,8 @@ REASONS: Final = {
     "Client.UserInitiatedShutdown": Gone.STOPPED,
 }
 BY_ITSELF: Final = "Client.InstanceInitiatedShutdown"
+ANNOUNCED: Final = "Amazon has announced to take it away"
+TAKEN: Final = "Amazon took it away"
 
 
 class Ec2:
@@ -63,6 +65,7 @@ class Ec2:
         self._asked: dict[MachineId, tuple[Instance, float]] = {}  # and when
         self._stopped: set[MachineId] = set()
         self._charged: dict[MachineId, float] = {}  # when last seen
+        self._announced: set[MachineId] = set()  # to be taken away
         self._ended: dict[MachineId, Sighting] = {}
 
     def lacks(self) -> Mapping[Feature, str]:
@@ -190,12 +193,16 @@ class Ec2:
             self._charged[machine] = told.charged_seconds
         stopping = interrupted or machine in self._stopped
         state = State.STOPPING if stopping else STATES[told.state]
-        detail = "Amazon has announced to take it away" if interrupted else ""
+        detail = ANNOUNCED if interrupted else ""
+        if interrupted:
+            self._announced.add(machine)
         return Sighting(state, told.address, told.charged_seconds, detail=detail)
 
     def _gone(self, machine: MachineId, told: Instance) -> Sighting:
         gone, detail = REASONS.get(told.reason_code, Gone.FAILED), told.reason
-        if machine in self._stopped:
+        if machine in self._announced:  # whoever ended it then
+            gone, detail = Gone.PREEMPTED, TAKEN
+        elif machine in self._stopped:
             gone = Gone.STOPPED
         elif told.reason_code == BY_ITSELF:
             gone, detail = self._last_words(told)
@@ -209,7 +216,9 @@ class Ec2:
         """Why an instance shut itself down."""
         log = self._account.console(told.id)
         code = exit_code(log)
-        if code is None:
+        if taken_away(log):
+            gone, detail = Gone.PREEMPTED, TAKEN
+        elif code is None:
             gone, detail = Gone.FAILED, "it shut itself down, and its console does not say why"
         else:
             gone, detail = verdict(code)

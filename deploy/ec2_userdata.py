@@ -17,6 +17,7 @@ from bats.deploy.payload import Payload
 
 LIMIT_BYTES: Final = 16_384  # of what is sent, before base64
 WORD: Final = "bats: the worker ended with"
+NOTICE: Final = "bats: Amazon takes this instance away:"
 POWER_OFF: Final = "shutdown -h now"
 LATER_SECONDS: Final = 10  # the script writes the last word and powers off, if it still lives
 FOLDER: Final = "/opt/bats"
@@ -56,7 +57,7 @@ while kill -0 $worker 2>/dev/null; do
     token=$(ask -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' $meta/api/token)
     known="X-aws-ec2-metadata-token: $token"
     if notice=$(ask -H "$known" $meta/meta-data/spot/instance-action); then
-        echo "bats: Amazon takes this instance away: $notice"
+        echo "{notice} $notice"
         at=$(date -d "$(sed 's/.*"time": *"\\([^"]*\\)".*/\\1/' <<<"$notice")" +%s)
         left=$((at - $(date +%s) - 15))
         [ $left -le 0 ] || sleep $left
@@ -108,7 +109,7 @@ def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
         setup="\n".join(source.setup) or ":",
         worker=shlex.join(source.worker),
         ticket=to_json(single),
-        watch=WATCH_SPOT if spot else "",
+        watch=WATCH_SPOT.replace("{notice}", NOTICE) if spot else "",
     ).encode()
     data = text if len(text) <= LIMIT_BYTES else gzip.compress(text, mtime=0)
     if len(data) > LIMIT_BYTES:
@@ -123,6 +124,11 @@ def exit_code(console: str) -> int | None:
     """What the console says of how the worker ended."""
     said = console.rpartition(WORD)[2].split(maxsplit=1) if WORD in console else []
     return int(said[0]) if said and said[0].isdigit() else None
+
+
+def taken_away(console: str) -> bool:
+    """Whether the console says that the provider announced it."""
+    return any(line.startswith(NOTICE) for line in console.splitlines())
 
 
 def readable(output: str) -> str:

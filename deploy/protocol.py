@@ -48,7 +48,7 @@ class State(enum.Enum):
     QUEUED = "queued"  # the provider knows it and makes it wait; not charged
     STARTING = "starting"  # being charged, the worker has not joined yet
     UP = "up"
-    STOPPING = "stopping"
+    STOPPING = "stopping"  # as asked; or, with a detail, announced by the provider: soon taken away
     GONE = "gone"
 
 

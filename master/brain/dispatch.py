@@ -4,7 +4,7 @@ from typing import Final
 
 from bats.common.billing import charge_atus
 from bats.common.messages import Outcome, TaskId
-from bats.master.brain import tail
+from bats.master.brain import fleet, tail
 from bats.master.brain.commands import KillTask, Record, RunTasks
 from bats.master.brain.events import Cause, Ending
 from bats.master.brain.machine import Machine, MachineState
@@ -22,6 +22,10 @@ def fill(run: Run, machine: Machine) -> None:
     run.hungry.pop(machine.id, None)
     run.idle.pop(machine.id, None)
     if machine.state is not MachineState.UP or run.phase not in BUSY_PHASES:
+        return
+    if machine.draining:
+        if not machine.load:
+            fleet.stop(run, machine, machine.draining)
         return
     load = machine.load
     if load > machine.slots and load * 2 > machine.slots + _ahead(run, machine):

@@ -14,6 +14,7 @@ from bats.common.money import NOTHING
 from bats.master.brain import choosing, dispatch, fleet, paying_on, planning, sampling, watching
 from bats.master.brain.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.events import (
+    Announced,
     Begin,
     Cancelled,
     Cause,
@@ -160,6 +161,19 @@ def _silent(run: Run, event: Silent) -> None:
             fleet.stop(run, machine, "not heard of")
 
 
+def _announced(run: Run, event: Announced) -> None:
+    """It gets no more tasks; what runs there may still end. Another one is bought in its place."""
+    machine = run.machines.get(event.machine)
+    if machine is None or not machine.alive or machine.draining:
+        return
+    machine.draining = event.reason
+    run.hungry[machine.id] = None
+    name = machine.offering.name
+    run.say(f"machine {machine.id} ({name}) gets no more tasks: {event.reason}")
+    if run.phase is Phase.EXECUTING:
+        planning.replan(run, "a machine is taken away")
+
+
 def _gone(run: Run, event: Gone) -> None:
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive:
@@ -169,7 +183,7 @@ def _gone(run: Run, event: Gone) -> None:
         c.start_failures += 1
         if c.start_failures >= fleet.START_FAILURES:
             fleet.set_aside(run, c, event.detail or "its machines do not start")
-    asked = machine.state is MachineState.STOPPING
+    asked = machine.state is MachineState.STOPPING and not machine.draining
     dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
     machine.move(MachineState.GONE)
     run.forget(machine)
@@ -237,6 +251,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Charged: _charged,
     Joined: _joined,
     Silent: _silent,
+    Announced: _announced,
     Gone: _gone,
     Ended: _ended,
     Returned: _returned,

@@ -41,6 +41,14 @@ class Silent:
     machine: MachineId
 
 
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The provider has said that it takes this machine away soon; it still runs and is charged."""
+
+    machine: MachineId
+    reason: str
+
+
 class Cause(Enum):
     """Why a machine is gone, as far as the brain must tell it apart."""
 
@@ -123,6 +131,7 @@ Event = (
     | Charged
     | Joined
     | Silent
+    | Announced
     | Gone
     | Ended
     | Returned

@@ -10,6 +10,7 @@ from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import Engine
 from bats.master.brain.events import (
+    Announced,
     Begin,
     Cancelled,
     Cause,
@@ -43,6 +44,7 @@ CODES: Final[Mapping[type, int]] = {
     Retried: 9,
     SetAside: 10,
     Woken: 11,
+    Announced: 12,
 }
 """Written to disk: never change one, only add."""
 
@@ -61,6 +63,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     9: lambda tasks: Retried(tuple(map(TaskId, tasks))),
     10: SetAside,
     11: Woken,
+    12: lambda machine, reason: Announced(MachineId(machine), reason),
 }
 
 

@@ -39,6 +39,7 @@ class Machine:
         "cluster",
         "done_count",
         "done_seconds",
+        "draining",
         "hold_back",
         "id",
         "joined_at",
@@ -65,6 +66,7 @@ class Machine:
         self.atus = 0  # reserved, the running one included
         self.nr = 0  # ATUs that the plan still has for it beyond the reserved ones
         self.leaving = False  # at the end of its reserved ATUs
+        self.draining = ""  # why it gets no more tasks: the provider takes it away soon
         self.active: dict[TaskId, Attempt] = {}
         self.queued: deque[Attempt] = deque()
         self.hold_back = False  # it gave queued tasks back: send no more than it has slots
@@ -85,7 +87,7 @@ class Machine:
     @property
     def staying(self) -> bool:
         """Counts as a machine of the current mix."""
-        return not self.leaving and self.state in (
+        return not (self.leaving or self.draining) and self.state in (
             MachineState.REQUESTED,
             MachineState.UP,
             MachineState.SILENT,

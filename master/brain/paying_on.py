@@ -36,6 +36,8 @@ def _why_stop(run: Run, machine: Machine) -> str:
     """Why this machine should not enter its next ATU; "" when it should."""
     if machine.offering.free and machine.state is not MachineState.SILENT:
         return "the bag has ended" if run.phase is Phase.ENDING else ""
+    if machine.draining:
+        return machine.draining
     if machine.leaving:
         return "not in the mix any more"
     if machine.state is MachineState.SILENT:

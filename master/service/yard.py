@@ -53,8 +53,8 @@ class Watched:
     """A machine on its way from being asked for to being gone."""
 
     __slots__ = (
-        "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_once", "machine",
-        "resumed", "runner", "seen", "starting", "stopping",
+        "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_once",
+        "machine", "resumed", "runner", "seen", "starting", "stopping",
     )  # fmt: skip
 
     def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
@@ -70,6 +70,7 @@ class Watched:
         self.failure = ""  # what we hold against it, when it is we who stop it
         self.charged_since: float | None = None
         self.lost_once = False
+        self.announced = False  # by the provider: it takes the machine away soon
         self.seen: Sighting | None = None
 
 
@@ -287,6 +288,7 @@ class Yard:
                 self._see_gone(one, seen)
             else:
                 one.lost_once = False
+                self._see_announced(one, seen)
                 self._see_late(one, seen)
         return changed
 
@@ -309,6 +311,12 @@ class Yard:
             one.failure or seen.detail or one.stopping or (seen.gone.value if seen.gone else "")
         )
         self._gone(one, at, cause, detail)
+
+    def _see_announced(self, one: Watched, seen: Sighting) -> None:
+        if seen.state is State.STOPPING and seen.detail and not (one.stopping or one.announced):
+            one.announced = True
+            log.warning("machine is taken away soon", machine=one.machine, reason=seen.detail)
+            one.runner.announced(one.machine, seen.detail)
 
     def _see_late(self, one: Watched, seen: Sighting) -> None:
         """A machine that is charged and whose worker never comes is stopped, and explained."""

@@ -9,6 +9,7 @@ from bats.common.money import money
 from bats.master.brain import choosing
 from bats.master.brain import commands as do
 from bats.master.brain.events import (
+    Announced,
     Cancelled,
     Cause,
     Charged,
@@ -23,6 +24,7 @@ from bats.master.brain.events import (
     Silent,
     Woken,
 )
+from bats.master.brain.journal import event_from, plain
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 
@@ -204,6 +206,25 @@ def test_a_cancelled_bag_kills_what_runs_and_stops_its_machines() -> None:
     assert only(do.KillTask, out) == [do.KillTask(MachineId(1), TaskId(task), 1)]
     assert only(do.StopMachine, out)
     assert bench.run.outcome is do.BagOutcome.CANCELLED
+
+
+def test_a_machine_announced_to_be_taken_away_finishes_what_it_runs_and_gets_no_more() -> None:
+    bench = Bench(settings(20, free(machines=2)))
+    bench.begin()
+    (first,) = sent(bench.join(1))
+    out = bench(Announced(MachineId(1), "the provider needs it"), 3)
+    assert not sent(out)
+    assert not only(do.StopMachine, out)
+    out = bench.done(1, first, at=4)
+    assert not sent(out)
+    assert only(do.StopMachine, out) == [do.StopMachine(MachineId(1), "the provider needs it")]
+    out = bench(Gone(MachineId(1), 5, Cause.PREEMPTED, "the provider needs it"), 5)
+    assert [m.id for m in bench.run.alive()] == [2, 3]
+
+
+def test_an_announcement_is_read_back_from_the_journal() -> None:
+    event = Announced(MachineId(3), "the provider needs it")
+    assert event_from(plain(event)) == event
 
 
 def test_machines_that_never_start_have_their_offering_set_aside_with_the_reason() -> None:

@@ -1,0 +1,64 @@
+"""A spot instance that Amazon announces to take away gets no more tasks, and its bag goes on."""
+
+import json
+from pathlib import Path
+
+import pytest
+from beds import Bed
+from programs import BATS, User, until
+
+pytestmark = pytest.mark.backend("ec2")
+CLOUDS = """
+[[offering]]
+name = "spot"
+price = "0.36"
+atu = "minute"
+max = 2
+[offering.ec2]
+image = "{image}"
+instance_type = "t3.large"
+region = "us-east-1"
+spot = true
+worker = ["{python}", "-m", "bats.worker"]
+"""
+NOTICE_SECONDS = 45  # Amazon gives 120
+
+
+def test_an_announced_interruption_drains_the_machine_and_its_reason_is_told(
+    user: User, ec2_bed: Bed, tmp_path: Path
+) -> None:
+    user.environment |= ec2_bed.environment
+    image = ec2_bed.environment["BATS_EC2_AMI"]
+    clouds = CLOUDS.format(image=image, python=BATS.with_name("python"))
+    gate = tmp_path / "gate"
+    work = f"until [ -e '{gate}' ]; do sleep 0.2; done"
+    words = ("--array", "1-30", "--clouds", user.write("c.toml", clouds), "--budget", "2", "--yes")
+    with user.started("run", *words, "--", work) as run:
+        until(user.state.joinpath("access.json").exists, 60)
+        victim = until(lambda: busy(user), 120)
+        (ec2_bed.state / "i" / victim["address"].split()[0] / "interrupt").write_text(
+            f"{NOTICE_SECONDS}"
+        )
+        until(lambda: machine(user, victim["id"])["leaving"], 60)
+        gate.touch()  # what it runs may end
+        gone = until(lambda: (it := machine(user, victim["id"]))["state"] == "gone" and it, 60)
+        assert gone["reason"] == "Amazon took it away"
+        said, complaint = run.communicate(timeout=240)
+    assert run.returncode == 0, complaint
+    assert "30 of 30 tasks done" in said
+    rows = map(json.loads, user.bats("results", "--json").stdout.splitlines())
+    of_victim = [row for row in rows if row["machine"] == victim["id"]]
+    assert len(of_victim) <= 1, "it was given no task after the announcement"
+    decided = user.bats("explain").stdout
+    assert "gets no more tasks: Amazon has announced to take it away" in decided
+
+
+def busy(user: User) -> dict[str, object] | None:
+    answer = user.bats("machines", "--json", exit_code=None)
+    found = user.facts("machines")["machines"] if answer.returncode == 0 else []
+    return next((one for one in found if one["state"] == "up" and one.get("running")), None)
+
+
+def machine(user: User, number: object) -> dict[str, object]:
+    found = user.facts("machines")["machines"]
+    return next(one for one in found if one["id"] == number)
