@@ -1,0 +1,1 @@
+"""Experiments with real worker processes; `scripts/live.py` runs them."""

@@ -1,0 +1,200 @@
+"""Runs one bag for real: a master in this process, worker processes of this computer for machines.
+
+Each run has a master and a state folder of its own, so that nothing is left over from the last one.
+A computer that stands still (a virtual one may, for seconds) stops master and machines alike while
+the bill runs on, as no cloud does. A run in which that may have cost an ATU is done again.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Self
+
+import msgpack
+import structlog
+
+from bats.common.messages import BagId
+from bats.common.money import as_decimal
+from bats.deploy.local import Local
+from bats.deploy.roster import Roster
+from bats.master.brain.events import Event
+from bats.master.brain.journal import event_from
+from bats.master.brain.settings import ASK, Settings
+from bats.master.client import Bag, connect
+from bats.master.report.account import Account, account
+from bats.master.service.early import warmed
+from bats.master.service.options import Options
+from bats.master.store.reader import Reader
+from bats.master.store.rows import TaskRow
+from bats.master.sweep.sweep import Sweep
+
+_OF_THE_BAG: Final = ("tasks", "offerings", "budget", "deadline_seconds", "rule", "known")
+_LOG: Final = "run.log"
+_LOOK_SECONDS: Final = 0.02
+_MOST_AGAIN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What is known of a run when it is over."""
+
+    account: Account
+    journal: list[tuple[float, Event]]
+    tasks: list[TaskRow]
+    schedules: list[dict[str, Any]]  # as offered when the choice was made
+    chosen: str
+    stood_still: list[float]  # seconds: for how long the computer did, in each run thrown away
+
+    @property
+    def settings(self) -> Settings:
+        return self.account.bag.settings
+
+    @property
+    def complete(self) -> bool:
+        return self.account.view.done == self.account.view.total
+
+    @property
+    def seconds(self) -> float:
+        """Until the last task was done."""
+        seen = self.account.view
+        return (seen.ended_at or seen.now) - seen.began_at
+
+    @property
+    def dollars(self) -> float:
+        return float(as_decimal(self.account.view.spent))
+
+
+def run(sweep: Sweep, settings: Settings, choose: str = "") -> Live:
+    """Submit, follow to the end, read what the store has of it.
+
+    Settings with the rule ASK wait for the offers, of which the one called `choose` is taken.
+    """
+    harmless = min(one.boundary_seconds for one in settings.offerings) / 2
+    stood_still: list[float] = []
+    while True:
+        with Stillness() as stillness:
+            live = asyncio.run(_run(sweep, settings, choose, stood_still))
+        if stillness.longest <= harmless or len(stood_still) == _MOST_AGAIN:
+            return live
+        stood_still.append(stillness.longest)
+
+
+def again(runs: Iterable[Live]) -> str:
+    """A sentence about runs that were thrown away; "" if none were."""
+    still = [seconds for run in runs for seconds in run.stood_still]
+    if not still:
+        return ""
+    return (
+        f" {len(still)} runs were thrown away and done again, because the whole computer stood "
+        f"still in them, for up to {max(still):.1f} s."
+    )
+
+
+class Stillness:
+    """How long, at most, nothing at all ran on this computer, this thread included."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        last = time.monotonic()
+        while not self._end.wait(_LOOK_SECONDS):
+            now = time.monotonic()
+            self.longest = max(self.longest, now - last - _LOOK_SECONDS)
+            last = now
+
+
+async def _run(sweep: Sweep, settings: Settings, choose: str, stood_still: list[float]) -> Live:
+    async with _folder() as state:
+        options = warmed(Options(state=state), settings.offerings)
+        for backend in options.backends.values():  # a provider's machines are there to be had
+            assert isinstance(backend, Local)
+            await asyncio.to_thread(backend.warm)
+        from bats.master.service.master import Master
+
+        async with Master(options) as master, connect(master.access) as client:
+            bag = await client.submit(
+                sweep,
+                offerings=settings.offerings,
+                rule=settings.rule,
+                **_keys(settings),
+            )
+            schedules = await _choose(bag, choose) if settings.rule == ASK else []
+            await bag.wait()
+        return _read(state, BagId(bag.number), schedules, choose, stood_still)
+
+
+async def _choose(bag: Bag, name: str) -> list[dict[str, Any]]:
+    await bag.wait("choosing")
+    offered: list[dict[str, Any]] = [dict(one) for one in await bag.schedules()]
+    await bag.choose(name)
+    return offered
+
+
+def _keys(settings: Settings) -> dict[str, Any]:
+    """The settings as a submission says them; those of the sweep and its limits go apart."""
+    keys = {
+        part.name: getattr(settings, part.name)
+        for part in fields(settings)
+        if part.name not in _OF_THE_BAG
+    }
+    keys["sampling"] = settings.sampling.value
+    if settings.budget is not None:
+        keys["budget"] = str(as_decimal(settings.budget))
+    return keys
+
+
+def _read(
+    state: Path,
+    bag: BagId,
+    schedules: list[dict[str, Any]],
+    chosen: str,
+    stood_still: list[float],
+) -> Live:
+    with Reader(state) as reader:
+        return Live(
+            account(reader, bag),
+            [(now, event_from(msgpack.unpackb(raw))) for _, now, raw in reader.events(bag)],
+            list(reader.every_task(bag)),
+            schedules,
+            chosen,
+            stood_still,
+        )
+
+
+@contextlib.asynccontextmanager
+async def _folder() -> AsyncIterator[Path]:
+    """A state folder; no worker of it outlives us, even if we are interrupted."""
+    state = Path(tempfile.mkdtemp(prefix="bats-live-"))
+    usual = structlog.get_config()["logger_factory"]
+    with (state / _LOG).open("a", encoding="utf-8") as log:
+        structlog.configure(logger_factory=structlog.WriteLoggerFactory(log))
+        try:
+            yield state
+        finally:
+            structlog.configure(logger_factory=usual)
+            _end_workers(state)
+            shutil.rmtree(state, ignore_errors=True)
+
+
+def _end_workers(state: Path) -> None:
+    for folder in (state / "local").glob("*"):
+        roster = Roster(folder)
+        left: Sequence[Any] = roster.living()
+        roster.stop(left, 3.0)

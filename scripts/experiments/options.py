@@ -1,0 +1,10 @@
+"""What an experiment is told on the command line."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    minute_seconds: float  # how long a model minute lasts
+    seed: int
+    quick: bool  # a part of it, in seconds

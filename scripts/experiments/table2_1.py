@@ -1,0 +1,310 @@
+"""Table 2.1 live: five scenarios, each with round robin and with BaTS at two budgets (T §2.3).
+
+A model minute lasts `minute_seconds`, so an ATU of an hour is a short ATU; the service does not
+know. Tasks are naps of the shell: a thousand of them, on up to 64 worker processes, cost next to no
+processor time, so that 64 machines fit into one. Each run has a simulated twin, with the same
+settings and tasks, which is given how long machines took to start and to stop.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from figures import Report
+from studies.study import Progress
+from studies.table2_1 import PUBLISHED, RR_MINUTES, Published
+from studies.table2_1 import settings as simulated_settings
+from studies.two_clusters import SCENARIOS, TASKS, sleep_bag
+
+from bats.common.messages import TaskId
+from bats.master.brain.events import Ended, Event
+from bats.master.brain.mix import Mix
+from bats.master.brain.settings import Settings
+from bats.master.store.rows import TaskRow
+from bats.master.sweep.columns import Listed
+from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.sweep import Sweep
+
+from . import drawings, lab
+from .decisions import Decisions, compare, decisions
+from .options import Options
+from .told import Cell, Picture, Table, Told
+from .twin import Starts, Twin, starts, twin
+
+NAP: Final = (
+    "ms=$(({ms} / BATS_SPEED)); rest=$((1000 + ms % 1000)); exec sleep $((ms / 1000)).${{rest#1}}"
+)
+"""A nap of so many milliseconds of a machine of speed 1: what POSIX shells do without a process."""
+
+BOUNDARY_SECONDS: Final = 2.0  # 30 processes that end together on two cores take up to one
+NAMES: Final = ("cluster0", "cluster1")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One cell of the table."""
+
+    published: Published
+    live: lab.Live
+    decided: Decisions
+    measured: Starts
+    twin: Twin
+    retold: Twin  # as the twin, but told how long each task took live
+    longer: list[float]  # by how many seconds each task took longer than asked
+    between: list[float]  # seconds, from the end of a task to the begin of the next
+
+    @property
+    def name(self) -> str:
+        return f"{self.published.scenario} {self.published.run}"
+
+    @property
+    def deviation(self) -> float:
+        return self.live.seconds / self.twin.seconds - 1
+
+
+def experiment(options: Options) -> Told:
+    told = Told.of("table2.1", "Table 2.1, live")
+    wanted = [p for p in PUBLISHED if not options.quick or p.scenario == "S3-4"]
+    progress = Progress("table 2.1, live", len(wanted))
+    runs = []
+    for published in wanted:
+        runs.append(one(published, options.minute_seconds, options.seed))
+        progress.step()
+    progress.end()
+    told.parts.append(_introduction(options, runs))
+    told.parts += [_table(runs), *_pictures(runs)]
+    told.parts += _decisions(runs, options.minute_seconds)
+    judge(told.report, runs)
+    return told
+
+
+def one(published: Published, minute_seconds: float, seed: int) -> Run:
+    settings = live_settings(published, minute_seconds, seed)
+    milliseconds = [round(1000 * s / 60 * minute_seconds) for s in sleep_bag(TASKS, seed)]
+    live = lab.run(naps(milliseconds), settings)
+    speeds = (1, round(SCENARIOS[published.scenario].speed))
+    decided = decisions(live.settings, live.journal)
+    measured = starts(live, decided)
+
+    def true_runtime(task: TaskId, cluster: int) -> float:
+        return milliseconds[task] // speeds[cluster] / 1000
+
+    def measured_runtime(task: TaskId, cluster: int) -> float:
+        """As long as where it ran; elsewhere in proportion to the speeds."""
+        return took[task] / speeds[cluster] if task in took else true_runtime(task, cluster)
+
+    where = {row.task: NAMES.index(row.cluster) for row in live.tasks}
+    took = {row.task: row.wall_seconds * speeds[where[row.task]] for row in live.tasks}
+    return Run(
+        published,
+        live,
+        decided,
+        measured,
+        twin(live, true_runtime, measured),
+        twin(live, measured_runtime, measured),
+        [row.wall_seconds - true_runtime(row.task, where[row.task]) for row in live.tasks],
+        _between(live.tasks),
+    )
+
+
+def live_settings(published: Published, minute_seconds: float, seed: int) -> Settings:
+    """Those of the study, in short minutes and on processes of this computer."""
+    scenario = SCENARIOS[published.scenario]
+    settings = simulated_settings(published.scenario, published.budget, seed)
+    atu_seconds = 60 * minute_seconds
+    offerings = tuple(
+        replace(
+            offering,
+            atu_seconds=atu_seconds,
+            boundary_seconds=min(BOUNDARY_SECONDS, atu_seconds / 10),
+            settings={"speed": speed},
+        )
+        for offering, speed in zip(settings.offerings, (1.0, float(scenario.speed)), strict=True)
+    )
+    return replace(
+        settings,
+        offerings=offerings,
+        monitor_seconds=5 * minute_seconds,
+        term_seconds=atu_seconds,
+    )
+
+
+def naps(milliseconds: Sequence[int]) -> Sweep:
+    space = Space((Axis(("ms",), (Listed([str(ms) for ms in milliseconds]),)),))
+    return Sweep(space, command=NAP, name="naps")
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+
+def judge(report: Report, runs: Sequence[Run]) -> None:
+    bats = [run for run in runs if run.published.budget is not None]
+    within = sum(run.live.dollars <= (run.published.budget or 0) for run in bats)
+    mixes = sum(_near(run.published, run.decided.mix) for run in bats)
+    done = sum(run.live.complete for run in runs)
+    worst = max(abs(run.deviation) for run in runs)
+    report.bar("live runs within the budget", len(bats), within, within == len(bats))
+    report.bar("published mix after the sample, ± 1 machine", len(bats), mixes, mixes == len(bats))
+    report.bar("largest deviation of a makespan, live to simulated", 0.08, worst, worst <= 0.08)
+    report.bar("live runs that do all tasks", len(runs), done, done == len(runs))
+
+
+def _near(published: Published, mix: Mix) -> bool:
+    """Equal machines at equal prices (S1-1) may be split in any way."""
+    if not mix:
+        return False
+    if published.scenario == "S1-1":
+        return abs(sum(mix) - sum(published.mix)) <= 1
+    return all(abs(a - b) <= 1 for a, b in zip(mix, published.mix, strict=True))
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _introduction(options: Options, runs: Sequence[Run]) -> str:
+    boots = [run.measured.boot_seconds for run in runs]
+    stops = [run.measured.stop_seconds for run in runs if run.decided.stop_seconds]
+    delays = [max(run.measured.delays) for run in runs]
+    return (
+        f"Real worker processes, up to 64 at a time, and {TASKS:,} naps of the shell in each run; "
+        f"a model minute lasts {options.minute_seconds:g} s, an ATU {60 * options.minute_seconds:g}"
+        f" s. Seed {options.seed}. Machines were charged up to {max(delays):.2f} s after they were "
+        f"asked for, could work {min(boots):.2f} to {max(boots):.2f} s later on average, and were "
+        f"gone up to {max(stops, default=0.0):.2f} s, on average, after they were told to stop; "
+        "the simulated twin of each run is given the measured times of that run."
+        + lab.again(run.live for run in runs)
+    )
+
+
+def _table(runs: Sequence[Run]) -> Table:
+    heads = (
+        *("run", "budget $", "mix published", "simulated", "live"),
+        *("cost $ published", "simulated", "live"),
+        *("ATUs published", "simulated", "live"),
+        *("minutes published", "simulated", "live", "live to sim."),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        p, minute = run.published, run.live.settings.offerings[0].atu_seconds / 60
+        bats = p.budget is not None
+        rows.append(
+            (
+                run.name,
+                p.budget,
+                _mix(p.mix),
+                _mix(run.twin.decisions.mix) if bats else _mix(p.mix),
+                _mix(run.decided.mix) if bats else _mix(p.mix),
+                p.dollars,
+                round(run.twin.dollars),
+                round(run.live.dollars),
+                p.atus,
+                _atus(run.twin.seconds / minute),
+                _atus(run.live.seconds / minute),
+                None if bats else RR_MINUTES[p.scenario],
+                round(run.twin.seconds / minute, 1),
+                round(run.live.seconds / minute, 1),
+                f"{100 * run.deviation:+.1f} %",
+            )
+        )
+    return Table(heads, rows, "Published, simulated and live")
+
+
+def _mix(mix: Mix) -> str:
+    return " + ".join(map(str, mix)) or "none"
+
+
+def _atus(minutes: float) -> int:
+    return math.ceil(minutes / 60 * (1 - 1e-9))
+
+
+def _pictures(runs: Sequence[Run]) -> list[Picture]:
+    groups = [run.name.replace(" ", "\n").replace("BaTS_", "") for run in runs]
+    minute = runs[0].live.settings.offerings[0].atu_seconds / 60
+    pictures = [
+        drawings.bars(
+            "Cost",
+            groups,
+            {
+                "published": [run.published.dollars for run in runs],
+                "simulated": [run.twin.dollars for run in runs],
+                "live": [run.live.dollars for run in runs],
+            },
+            "$",
+        ),
+        drawings.bars(
+            "Makespan",
+            groups,
+            {
+                "published (round robin only)": [
+                    RR_MINUTES[run.published.scenario] if run.published.budget is None else None
+                    for run in runs
+                ],
+                "simulated": [run.twin.seconds / minute for run in runs],
+                "live": [run.live.seconds / minute for run in runs],
+            },
+            "min",
+        ),
+    ]
+    for scenario in dict.fromkeys(run.published.scenario for run in runs):
+        series = {}
+        for run in runs:
+            if run.published.scenario == scenario and run.published.budget is not None:
+                series[f"{run.published.run}, simulated"] = _progress(run.twin.journal, minute)
+                series[f"{run.published.run}, live"] = _progress(run.live.journal, minute)
+        pictures.append(drawings.curves(f"{scenario}: tasks done", series, "model minutes"))
+    return [Picture(svg) for svg in pictures]
+
+
+def _progress(journal: Sequence[tuple[float, Event]], minute: float) -> list[tuple[float, float]]:
+    points, done = [(0.0, 0.0)], 0
+    for now, event in journal:
+        if isinstance(event, Ended):
+            done += len(event.endings)
+            points.append((now / minute, float(done)))
+    return points[:: max(1, len(points) // 200)]
+
+
+def _decisions(runs: Sequence[Run], minute: float) -> list[str | Table]:
+    """The journals of each run and of its twin, and what explains where they part."""
+    rows: list[tuple[Cell, ...]] = []
+    parted = again = 0
+    for run in runs:
+        if run.published.budget is None:
+            continue
+        found = compare(NAMES, run.twin.decisions, run.decided, minute)
+        rows += [
+            (run.name if k == 0 else "", d.what, d.simulated, d.live, d.why or "same")
+            for k, d in enumerate(found)
+        ]
+        parted += sum(bool(d.why) for d in found)
+        again += sum(bool(d.why) for d in compare(NAMES, run.retold.decisions, run.decided, minute))
+    longer = median(ms for run in runs for ms in run.longer)
+    between = median(ms for run in runs for ms in run.between)
+    words = (
+        f"Of {len(rows)} decisions {len(rows) - parted} are the same live as simulated. The two "
+        "are made by the same code from the same seed, so where they part, what they were made "
+        "from was not the same; the table says what. The twin knows when machines came and went, "
+        f"but its naps last exactly as long as asked and follow each other at once. Live, a nap "
+        f"took {1000 * longer:.1f} ms longer (median), and {1000 * between:.1f} ms passed until "
+        f"the machine ran the next: {100 * (longer + between) / (15 * minute):.2f} % of a task "
+        "of 15 minutes. A decision may hang on one task that was done just before or after an ATU "
+        "ended, and the first one that parts draws others after it. Told also how long each task "
+        f"took live, the twin parts from it in {again} decisions instead of {parted}."
+    )
+    heads = ("run", "decision", "simulated", "live", "difference")
+    return [words, Table(heads, rows, "Decisions of the same seed, simulated and live")]
+
+
+def _between(tasks: Sequence[TaskRow]) -> list[float]:
+    """How long a machine waited from one task to the next, as far as it did so at all."""
+    by_machine: dict[int, list[TaskRow]] = {}
+    for row in sorted(tasks, key=lambda row: row.started):
+        by_machine.setdefault(row.machine, []).append(row)
+    return [
+        max(0.0, later.started - earlier.started - earlier.wall_seconds)
+        for rows in by_machine.values()
+        for earlier, later in pairwise(rows)
+    ]

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Runs the published experiments with real worker processes in compressed time, and tells how they
+went beside what was published and what is simulated: tables here, with plots on one HTML page.
+
+usage: scripts/live.py table2.1|chapter6|comparison|all [--scale F] [--json] [--out DIR] [--seed N]
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from experiments import page, table2_1
+from experiments.options import Options
+from experiments.told import Told
+
+EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
+    "table2.1": ("BaTS against round robin in five scenarios", table2_1.experiment),
+}
+WORDS: Final = (
+    "Experiments with real worker processes on one computer in compressed time. Machines, their "
+    "speeds and prices are emulated; master, workers, tasks, leases and bills are what they are."
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Run experiments live; exit code 1 when a bar falls short.",
+        epilog="\n".join(f"  {name:12} {about}" for name, (about, _) in EXPERIMENTS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "experiment", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="EXPERIMENT"
+    )
+    parser.add_argument(
+        "--scale",
+        type=_scale,
+        default=0.5,
+        metavar="F",
+        help="how many seconds a model minute lasts [0.5]; shorter ones are less exact",
+    )
+    parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
+    parser.add_argument("--json", action="store_true", help="print one object, last")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out"), metavar="DIR", help="for page and figures [out]"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    options = Options(chosen.scale, chosen.seed, chosen.quick)
+    names = list(EXPERIMENTS) if "all" in chosen.experiment else chosen.experiment
+    told = []
+    for name in names:
+        _, experiment = EXPERIMENTS[name]
+        told.append(experiment(options))
+        if not chosen.json:
+            told[-1].print()
+    _write(chosen.out, told)
+    if chosen.json:
+        print(json.dumps([one.as_dict() for one in told], ensure_ascii=False, default=float))
+    return 0 if all(one.report.ok for one in told) else 1
+
+
+def _write(out: Path, told: list[Told]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    written = out / "live.html"
+    written.write_text(page.html(told, WORDS), encoding="utf-8")
+    for one in told:
+        text = json.dumps(one.as_dict(), indent=1, ensure_ascii=False, default=float)
+        (out / f"live-{one.name}.json").write_text(text)
+    print(f"tables and figures are in {written.resolve()}", file=sys.stderr)
+
+
+def _scale(text: str) -> float:
+    value = float(text)
+    if not 0.02 <= value <= 60:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0.02 to 60 seconds")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
