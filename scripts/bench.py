@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""How fast the service is: real masters and workers in processes of their own, peers beside them.
+
+usage: scripts/bench.py NAME… [--quick] [--json]
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from benches import crowd, dispatch, efficiency, latency, recovery, spawn
+from figures import Report
+
+
+class Bench(Protocol):
+    def __call__(self, report: Report, *, quick: bool) -> None: ...
+
+
+BENCHES: Final[Mapping[str, Bench]] = {
+    "spawn": spawn.run,
+    "dispatch": dispatch.run,
+    "efficiency": efficiency.run,
+    "latency": latency.run,
+    "workers": crowd.run,
+    "recovery": recovery.run,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Measure the service; exit code 1 when a bar falls short."
+    )
+    parser.add_argument("name", nargs="+", choices=[*BENCHES, "all"], metavar="NAME",
+                        help=", ".join([*BENCHES, "all"]))  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, no peers")
+    parser.add_argument("--json", action="store_true", help="print one object, last")
+    chosen = parser.parse_args(arguments)
+    names = list(BENCHES) if "all" in chosen.name else chosen.name
+    whole = Report(" ".join(names))
+    for name in names:
+        report = Report(name)
+        BENCHES[name](report, quick=chosen.quick)
+        if not chosen.json:
+            report.table()
+        whole.figures += report.figures
+        whole.bars += report.bars
+    if chosen.json:
+        return whole.finish(json_wanted=True)
+    return 0 if whole.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

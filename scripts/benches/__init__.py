@@ -1,0 +1,1 @@
+"""What `scripts/bench.py` measures, a module each."""

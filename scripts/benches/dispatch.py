@@ -1,0 +1,68 @@
+"""Null tasks: what the master itself costs per task, and what a million of them take up."""
+
+import asyncio
+from dataclasses import dataclass
+
+from figures import Report
+
+from benches.world import BY_HAND, World, cpu_seconds, finish, numbered, resident_mb, world
+
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Taken:
+    seconds: float
+    cpu_seconds: float  # of the master
+
+
+def taken(tasks: int) -> Taken:
+    async def measure() -> Taken:
+        with world() as here:
+            async with here.client() as client:
+                start_quick_workers(here)
+                await finish(client, numbered("true", 2_000))
+                before = cpu_seconds(here.master.pid)
+                _, _, seconds = await finish(client, numbered("true", tasks))
+                return Taken(seconds, cpu_seconds(here.master.pid) - before)
+
+    return asyncio.run(measure())
+
+
+def start_quick_workers(here: World) -> None:
+    for number in range(WORKERS):
+        here.start_helper("quick_worker", str(number))
+    here.wait_for_workers(WORKERS)
+
+
+def waiting(tasks: int) -> tuple[float, float]:
+    """Seconds to submit so many tasks, and the master's resident MB while they wait."""
+
+    async def measure() -> tuple[float, float]:
+        with world() as here:
+            async with here.client() as client:
+                loop = asyncio.get_running_loop()
+                began = loop.time()
+                bag = await client.submit(
+                    numbered("true", tasks), offerings=[BY_HAND], rule="fastest"
+                )
+                seconds = loop.time() - began
+                await bag.status()
+                return seconds, resident_mb(here.master.pid)
+
+    return asyncio.run(measure())
+
+
+def run(report: Report, *, quick: bool) -> None:
+    few, many = (5_000, 50_000) if quick else (10_000, 1_000_000)
+    small, large = taken(few), taken(many)
+    rate = many / large.seconds
+    report.bar(f"{many:,} null tasks, {WORKERS} workers: tasks/s", 10_000, rate, rate >= 10_000)
+    a, b = 1e6 * small.seconds / few, 1e6 * large.seconds / many
+    report.figure(f"a task of {few:,}", None, a, "µs")
+    report.figure(f"a task of {many:,}", None, b, "µs")
+    report.figure("of it the master's processor", None, 1e6 * large.cpu_seconds / many, "µs")
+    report.bar(f"a task of {many:,} over one of {few:,}", 1.3, b / a, b / a <= 1.3)
+    seconds, resident = waiting(many)
+    report.bar(f"submission of {many:,} tasks, s", 3, seconds, seconds <= 3)
+    report.bar(f"master with {many:,} tasks waiting, MB", 400, resident, resident <= 400)
