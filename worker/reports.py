@@ -9,7 +9,7 @@ from bats.common.messages import AttemptId, Result, Results
 from bats.worker.outbox import Outbox
 
 _BATCH: Final = 64  # results per message at most
-_BATCH_SECONDS: Final = 0.008  # and how long the first of them waits for company
+_BATCH_SECONDS: Final = 0.02  # and how long the first of them waits for company
 
 
 class Reports:

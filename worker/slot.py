@@ -8,10 +8,12 @@ task's output.
 
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Final
 
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+_COARSEST_CLOCK_NS: Final = 3_000_000_000  # between two times that a file system tells apart
 
 Actions = list[tuple[int, int, int]]
 
@@ -24,7 +26,9 @@ class Slot:
         self._trash = 0
         self.scratch = f"{self._base}.scratch"
         self.scratch_bytes = os.fsencode(self.scratch)
-        Path(self.scratch).mkdir(mode=0o700)
+        self._scratch_folder = Path(self.scratch)
+        self._scratch_folder.mkdir(mode=0o700)
+        self._empty_since = -1  # the folder's time of change, when it was seen to be empty
         self.stdin = -1
         self._open()
 
@@ -52,15 +56,21 @@ class Slot:
     def clear_scratch(self) -> str | None:
         """An empty scratch folder again. Returns where the old content went, to be deleted."""
         try:
+            changed = self._scratch_folder.stat().st_mtime_ns
+            if changed == self._empty_since:
+                return None  # the usual case, told with one system call instead of six
             with os.scandir(self.scratch) as content:
                 if next(content, None) is None:
+                    # Trusted next time, unless a change right now could bear the same time.
+                    old = time.time_ns() - changed > _COARSEST_CLOCK_NS
+                    self._empty_since = changed if old else -1
                     return None
             self._trash += 1
             trash = f"{self._base}.trash{self._trash}"
-            Path(self.scratch).rename(trash)
+            self._scratch_folder.rename(trash)
         except FileNotFoundError:  # the task deleted it
             trash = None
-        Path(self.scratch).mkdir(mode=0o700)
+        self._scratch_folder.mkdir(mode=0o700)
         return trash
 
     def close(self) -> None:

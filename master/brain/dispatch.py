@@ -12,7 +12,7 @@ from bats.master.brain.outlook import outlook
 from bats.master.brain.state import Phase, Run
 from bats.master.brain.taskbook import Attempt, TaskState
 
-AHEAD_SECONDS: Final = 0.05  # work queued on a machine, to bridge the way to the master and back
+AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512
 BUSY_PHASES: Final = (Phase.SAMPLING, Phase.CHOOSING, Phase.EXECUTING)
 

@@ -38,7 +38,7 @@ from bats.master.store.store import Store
 
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
-_ACK_SECONDS: Final = 0.03  # between two acknowledgements; a message each, however many results
+_ACK_SECONDS: Final = 0.05  # between two acknowledgements; a message each, however many results
 _GLIMPSE_SECONDS: Final = 3.0  # for a worker to say what a task has written
 _FORGET_AFTER: Final = 20  # times the silence; who comes back then says Hello
 
@@ -154,6 +154,11 @@ class Workers:
         lease = self.office.lease_seconds(worker)
         self._send(worker, Welcome(self._release, self._heartbeat_seconds, lease, worker.machine))
 
+    def expect(self, machine: MachineId) -> None:
+        """It was held to be gone and is admitted again: its next word is as good as a Hello."""
+        if worker := self._by_machine.get(machine):
+            worker.silent = True
+
     def renumber(self, worker: Worker, machine: MachineId) -> None:
         """A worker started by hand is another machine from now on."""
         self._by_machine.pop(worker.machine, None)
@@ -208,7 +213,7 @@ class Workers:
         self._acking = None
         self._acknowledged_at = self._loop.time()
         acks, self._acks = self._acks, {}
-        self._store.then(lambda: self._acknowledge(acks))
+        self._store.then(lambda: self._acknowledge(acks), patient=True)
 
     def _acknowledge(self, acks: dict[Worker, int]) -> None:
         for worker, serial in acks.items():

@@ -70,6 +70,12 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def master_id(self) -> str:
+        """What marks this store's machines at every provider."""
+        ((found,),) = self._all("SELECT value FROM meta WHERE key = 'master'")
+        return str(found)
+
     # --- bags -----------------------------------------------------------------------------------
 
     def bags(self) -> list[BagRow]:

@@ -116,9 +116,12 @@ class Store:
 
     # --- knowing that they are durable ----------------------------------------------------------
 
-    def then(self, callback: Callable[[], None]) -> None:
-        """Call this as soon as all that was told so far is durable; never, if it never will be."""
-        self._commit.then(callback)
+    def then(self, callback: Callable[[], None], *, patient: bool = False) -> None:
+        """Call this as soon as all that was told so far is durable; never, if it never will be.
+
+        Who is patient shares the commit of those who are not, or of a moment later.
+        """
+        self._commit.then(callback, patient=patient)
 
     def committed(self) -> asyncio.Future[None]:
         """To be awaited: done as soon as all that was told so far is durable."""

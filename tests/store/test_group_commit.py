@@ -166,21 +166,47 @@ async def test_a_callback_that_fails_keeps_nobody_else_waiting():
     await disk.close()
 
 
+def paced(disk: Disk) -> GroupCommit:
+    disk.go.release(100)
+    return GroupCommit(disk.write, str, disk.troubles.append, pace_seconds=0.1, retry_seconds=0.0)
+
+
+async def patiently(commit: GroupCommit) -> None:
+    durable = asyncio.Event()
+    commit.then(durable.set, patient=True)
+    await durable.wait()
+
+
 async def test_commits_keep_their_pace_but_a_lone_fact_does_not_wait():
     disk = Disk()
-    disk.go.release(100)
-    disk.commit = GroupCommit(
-        disk.write, str, disk.troubles.append, pace_seconds=0.1, retry_seconds=0.0
-    )
+    disk.commit = paced(disk)
     loop = asyncio.get_running_loop()
     begin = loop.time()
     disk.tell("lone")
-    await disk.commit.committed()
+    await patiently(disk.commit)
     assert loop.time() - begin < 0.1
     for number in range(5):
         disk.tell(str(number))
         await asyncio.sleep(0)
-    await disk.commit.committed()
+    await patiently(disk.commit)
     assert loop.time() - begin >= 0.1
     assert disk.written == [["lone"], ["0", "1", "2", "3", "4"]]
+    await disk.close()
+
+
+async def test_whoever_is_in_a_hurry_takes_the_patient_along_at_once():
+    disk = Disk()
+    disk.commit = paced(disk)
+    loop = asyncio.get_running_loop()
+    disk.tell("lone")
+    await disk.commit.committed()
+    begin = loop.time()
+    disk.tell("slow")
+    patient = asyncio.ensure_future(patiently(disk.commit))
+    await asyncio.sleep(0)
+    disk.tell("quick")
+    await disk.commit.committed()
+    await patient
+    assert loop.time() - begin < 0.1
+    assert disk.written == [["lone"], ["slow", "quick"]]
     await disk.close()
