@@ -29,6 +29,7 @@ from bats.common.messages import MachineId
 from bats.deploy.roster import Process, Roster, find
 
 READ_BYTES: Final = 65_536
+AGAIN_SECONDS: Final = 0.5  # what could not be written, for the disk was full, is tried again
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -59,6 +60,7 @@ class Keeper:
         self._command = command
         self._delay_seconds = delay_seconds
         self._workers: dict[int, tuple[MachineId, Process]] = {}
+        self._unwritten: list[tuple[MachineId, int, float]] = []  # how workers ended
         self._unread = b""
         me = find(os.getpid())
         assert me
@@ -77,8 +79,8 @@ class Keeper:
         poll.register(wake, select.POLLIN)
         poll.register(0, select.POLLIN)
         listening = True
-        while listening or self._workers:
-            for fd, _ in poll.poll():
+        while listening or self._workers or self._unwritten:
+            for fd, _ in poll.poll(AGAIN_SECONDS * 1000 if self._unwritten else None):
                 if fd == wake:
                     os.read(wake, READ_BYTES)
                     self._reap()
@@ -86,6 +88,7 @@ class Keeper:
                     poll.unregister(0)
                     listening = False
                     _let_go()
+            self._note_ends()
 
     def _hear(self) -> bool:
         """Take what has come on standard input; False when nothing more will."""
@@ -159,7 +162,17 @@ class Keeper:
             if pid == 0:
                 return
             machine, worker = self._workers.pop(pid)
-            self._roster.ended(machine, os.waitstatus_to_exitcode(status), worker.age_seconds())
+            code = os.waitstatus_to_exitcode(status)
+            self._unwritten.append((machine, code, worker.age_seconds()))
+
+    def _note_ends(self) -> None:
+        while self._unwritten:
+            try:
+                self._roster.ended(*self._unwritten[0])
+            except OSError as failure:
+                print(f"cannot write how a worker ended: {failure}", file=sys.stderr)
+                return
+            del self._unwritten[0]
 
 
 def _module_of(command: tuple[str, ...]) -> str | None:

@@ -99,7 +99,7 @@ class Roster:
         if end is None and worker.lives():
             state = State.STOPPING if asked else State.UP
             return Sighting(state, address, worker.age_seconds())
-        if end is None and keeper.lives() and not asked:  # about to say how it ended
+        if end is None and keeper.lives():  # about to say how it ended, and when
             return Sighting(State.STOPPING, address, worker.age_seconds())
         if end is None:
             self.ended(machine, None, worker.age_seconds())  # from now on the bill stands still

@@ -108,6 +108,8 @@ def test_one_that_does_not_heed_sigterm_is_killed(roster: Roster) -> None:
         roster.enter(M1, found, me())
         roster.stop([M1], grace_seconds=0.2)
         assert stubborn.wait() == -9
+    assert roster.look(M1).state is State.STOPPING  # until its keeper says how and when it ended
+    roster.ended(M1, -9, 0.3)
     assert roster.look(M1).gone is Gone.STOPPED
 
 

@@ -1,0 +1,62 @@
+"""The process above workers writes down how each ended, even when it cannot do so at once."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bats.common.messages import MachineId
+from bats.deploy.protocol import Gone, State
+from bats.deploy.roster import Roster
+
+LIMIT_SECONDS = 20.0
+
+
+def wait_for(look: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not look():
+        assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS:g} s"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[socket.socket]:
+    """What takes tickets, for workers that only sleep."""
+    ours, theirs = socket.socketpair()
+    argv = [sys.executable, "-P", "-m", "bats.deploy.keeper", str(tmp_path), "--"]
+    argv += ["sh", "-c", "exec sleep 600"]
+    with theirs:
+        subprocess.run(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), check=True)
+    with ours:
+        yield ours
+
+
+def test_an_end_that_cannot_be_written_is_written_later_with_the_time_it_had(
+    tmp_path: Path, keeper: socket.socket
+):
+    roster, machine = Roster(tmp_path), MachineId(7)
+    keeper.sendall(b'{"machine": 7}\n')
+    with keeper.makefile("rb") as heard:
+        assert json.loads(heard.readline()) == {"machine": 7, "error": ""}
+    folder, away = roster.of(machine), tmp_path / "away"
+    seen = roster.look(machine)
+    assert seen.state is State.UP
+    folder.rename(away)  # as when the disk is full: nothing can be written there
+    os.kill(int(seen.address.split()[1]), signal.SIGKILL)
+    wait_for(lambda: "cannot write" in (tmp_path / "keeper.log").read_text())
+    ended = time.monotonic()
+    wait_for(lambda: time.monotonic() > ended + 1.0)
+    away.rename(folder)
+    wait_for(lambda: roster.look(machine).state is State.GONE)
+    seen = roster.look(machine)
+    assert seen.gone is Gone.FAILED
+    assert "SIGKILL" in seen.detail
+    assert seen.charged_seconds is not None
+    assert seen.charged_seconds < 1.0, "the bill stood still from its end on"
