@@ -23,7 +23,6 @@ _EVENT: Final = struct.Struct("=HI")
 _WATCHED: Final = (
     zmq.Event.HANDSHAKE_SUCCEEDED
     | zmq.Event.HANDSHAKE_FAILED_AUTH
-    | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
     | zmq.Event.HANDSHAKE_FAILED_PROTOCOL
     | zmq.Event.DISCONNECTED
 )

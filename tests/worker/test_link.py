@@ -1,5 +1,6 @@
 """Worker and master find each other again, whichever of them went away, and no result is lost."""
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 from bats.common import messages as m
-from bats.common.keys import Access, new_pair, write_access
+from bats.common.keys import Access, KeyPair, new_pair, write_access
 from bats.common.link import set_up_server
+from bats.worker.connection import Connection
 
 Start = Callable[..., Any]
 
@@ -212,3 +214,37 @@ def test_the_server_side_admits_nobody_without_an_authenticator() -> None:
         client.close(0)
         server.close(0)
         context.term()
+
+
+async def test_a_link_that_breaks_in_the_handshake_is_no_refusal() -> None:
+    broken = 0
+
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal broken
+        await reader.read(1)
+        broken += 1
+        writer.transport.abort()
+
+    class Patient:
+        denied = 0
+
+        def on_up(self) -> None: ...
+
+        def on_down(self) -> None: ...
+
+        def on_frame(self, frame: bytes) -> None: ...
+
+        def on_denied(self) -> KeyPair:
+            self.denied += 1
+            return pair
+
+    server = await asyncio.start_server(break_off, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    pair, patient = new_pair(), Patient()
+    connection = Connection([f"tcp://127.0.0.1:{port}"], new_pair().public, pair, patient)
+    async with asyncio.timeout(20):
+        while broken < 3:
+            await asyncio.sleep(0.02)
+    connection.close()
+    server.close()
+    assert patient.denied == 0
