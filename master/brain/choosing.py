@@ -79,7 +79,7 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.delta_n = by_rule.delta_n
         if chosen.rule == "fastest" and budget is not None:
             run.ledger.limit = budget
-    run.chosen = chosen.rule if by_rule is None else by_rule.name
+    run.chosen = _called(run, by_rule, budget) or chosen.rule
     run.chosen_at = now
     run.short_of_money = False
     if run.phase in (Phase.ENDING, Phase.ENDED):
@@ -102,6 +102,15 @@ def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
     if budget is not None and run.ledger.committed + schedule.budget > budget:
         return None  # no schedule within the budget by that name: what the budget buys, then
     return schedule
+
+
+def _called(run: Run, by_rule: Schedule | None, budget: Money | None) -> str:
+    """What decides: the deadline, a schedule by its name, or the budget."""
+    if run.deadline_at is not None:
+        return "deadline"
+    if by_rule is not None:
+        return by_rule.name
+    return "budget" if run.schedules and budget is not None else ""
 
 
 def _revive(run: Run) -> None:

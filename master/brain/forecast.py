@@ -1,34 +1,59 @@
 """What the schedules offered now may come to: the questions a predictor is asked about them.
 
 A question is plain data, so that it can be answered elsewhere while the run goes on: prediction
-takes longer than an event may.
+takes longer than an event may. What is shown of a schedule is what its median run takes and costs:
+Te and Be know neither machines that stand or still have to start, nor whole tasks and the tail.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
+from bats.common.messages import TaskId
+from bats.common.money import NOTHING, Money
 from bats.master.brain.bounds import Bounds
+from bats.master.brain.censored import completed
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.outlook import pace
 from bats.master.brain.predictors import Question, Standing
+from bats.master.brain.problem import plan_of
 from bats.master.brain.schedules import Schedule
-from bats.master.brain.state import Run
+from bats.master.brain.settings import Sampling
+from bats.master.brain.state import ClusterState, Run
+from bats.master.brain.taskbook import TaskState
 
 
-def questions(run: Run, confidence: float = 0.9) -> tuple[Question, ...]:
-    """One for each schedule on offer, in their order.
+def promised(run: Run) -> tuple[Schedule, ...]:
+    """The schedules on offer, and what is done instead if a limit of the user's own decided."""
+    plan = run.plan
+    if plan is None or not run.schedules or run.chosen in {"", *(s.name for s in run.schedules)}:
+        return run.schedules
+    estimate = plan_of(run.planning_clusters(), plan.tasks, plan.mix)
+    coming = (m.id for m in run.alive() if m.state is MachineState.REQUESTED)
+    left = run.ledger.left or NOTHING
+    budget = Money(left + sum(run.ledger.reserved_for(machine) for machine in coming))
+    own = Schedule(
+        run.chosen, budget, plan.mix, estimate.makespan_seconds, estimate.cost, delta_n=0
+    )
+    return (*run.schedules, own)
+
+
+def questions(
+    run: Run, schedules: Sequence[Schedule], confidence: float = 0.9
+) -> tuple[Question, ...]:
+    """One for each schedule, in their order.
 
     The budget asked about is the schedule's own; a cushion comes on top only if it is granted.
     """
     clusters = run.planning_clusters()
-    samples = tuple(tuple(c.profile.sample()) for c in run.clusters)
+    samples = tuple(tuple(_sample(run, c)) for c in run.clusters)
     ends_at = run.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
     asked = []
-    for schedule in run.schedules:
-        standing, tasks = _standing(run, clusters, schedule.mix)
+    for schedule in schedules:
+        standing, tasks = _standing(run, clusters, samples, schedule.mix)
         asked.append(
             Question(
                 clusters,
@@ -46,8 +71,27 @@ def questions(run: Run, confidence: float = 0.9) -> tuple[Question, ...]:
     return tuple(asked)
 
 
+def _sample(run: Run, c: ClusterState) -> list[float]:
+    """The runtimes known of a cluster, and those of what still runs as far as it tells of them.
+
+    A sample that clusters share is what all of them have done: what they all still run belongs
+    to it.
+    """
+    done = c.profile.sample()
+    if not done:
+        return []
+    shared = run.settings.sampling is Sampling.REGRESSION
+    elapsed: dict[TaskId, float] = {}
+    for machine in run.alive() if shared else run.living[c.index].values():
+        for task, attempt in machine.active.items():
+            if run.tasks.states[task] != TaskState.DONE:
+                tau = run.to_canonical(machine.cluster, run.now - attempt.since)
+                elapsed[task] = max(elapsed.get(task, 0.0), tau)
+    return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
+
+
 def _standing(
-    run: Run, clusters: tuple[Cluster, ...], mix: Mix
+    run: Run, clusters: tuple[Cluster, ...], samples: Sequence[Sequence[float]], mix: Mix
 ) -> tuple[tuple[Standing, ...], int]:
     """The machines that the mix would keep, and the tasks that they and new ones would share.
 
@@ -60,21 +104,27 @@ def _standing(
         there.sort(key=lambda m: (-m.paid_until(run.now), m.id))
         for machine in there:
             tasks += len(machine.queued)
-        keep.extend(_as_it_stands(run, machine) for machine in there[:wanted])
+        keep.extend(_as_it_stands(run, machine, samples[k]) for machine in there[:wanted])
         for machine in there[wanted:]:
             if run.clusters[k].profile.count:
                 tasks -= pace(run, machine, clusters[k]).ft
     return tuple(keep), max(0, tasks)
 
 
-def _as_it_stands(run: Run, machine: Machine) -> Standing:
-    profile = run.clusters[machine.cluster].profile
-    elapsed = [run.now - attempt.since for attempt in machine.active.values()]
-    busy = [profile.tail_mean(tau) - tau if profile.count else 0.0 for tau in elapsed]
+def _as_it_stands(run: Run, machine: Machine, sample: Sequence[float]) -> Standing:
+    busy = []
+    for attempt in machine.active.values():
+        tau = run.now - attempt.since
+        longer = [seconds for seconds in sample if seconds > tau]
+        busy.append(fmean(longer) - tau if longer else 0.0)
     idle = [0.0] * (machine.offering.slots - len(busy))
     since = run.now if machine.charged_since is None else machine.charged_since
     return Standing(machine.cluster, (*busy, *idle), run.now - since, machine.atus)
 
 
-def with_bounds(schedules: Sequence[Schedule], bounds: Sequence[Bounds]) -> tuple[Schedule, ...]:
-    return tuple(replace(s, bounds=b) for s, b in zip(schedules, bounds, strict=True))
+def foretold(schedules: Sequence[Schedule], bounds: Sequence[Bounds]) -> tuple[Schedule, ...]:
+    """With their bounds, and with the median run as estimate."""
+    return tuple(
+        replace(s, bounds=b, makespan_seconds=b.median_seconds, cost=b.median_cost)
+        for s, b in zip(schedules, bounds, strict=True)
+    )

@@ -7,9 +7,12 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
+from bats.master.brain import forecast
 from bats.master.brain.engine import Engine
 from bats.master.brain.journal import event_from
+from bats.master.brain.predictors import predict
 from bats.master.brain.schedules import Schedule
+from bats.master.brain.state import Run
 from bats.master.brain.view import RunView, view
 from bats.master.report.chronicle import Chronicle
 from bats.master.report.failures import Failure, failures
@@ -58,8 +61,7 @@ def account(reader: Reader, number: BagId) -> Account:
         engine.handle(event_from(event), now)
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
-            offer = next((one for one in run.schedules if one.name == run.chosen), None)
-            promise = Promise(offer, run.chosen_at, committed, run.tasks.done)
+            promise = Promise(_offer(run), run.chosen_at, committed, run.tasks.done)
     seen = view(run, run.now)
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()
@@ -83,3 +85,10 @@ def account(reader: Reader, number: BagId) -> Account:
         failures(reader, number),
         reader.decisions(number),
     )
+
+
+def _offer(run: Run) -> Schedule | None:
+    """What was told of the schedule that has just been chosen."""
+    chosen = [one for one in forecast.promised(run) if one.name == run.chosen]
+    bounds = [predict(question) for question in forecast.questions(run, chosen)]
+    return next(iter(forecast.foretold(chosen, bounds)), None)

@@ -136,6 +136,7 @@ class Runner:
         self._store.journal(self.id, now, _pack(plain(event)))
         self._results = dict(results)
         commands = self.engine.handle(event, now)
+        self.foresight.look(self.engine.run)
         if self._around.witness is not None:
             self._around.witness(self.id, now, event, commands)
         for command in commands:

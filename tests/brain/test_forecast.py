@@ -1,17 +1,23 @@
 """Questions about offered schedules know the machines that are there and what they are paid for."""
 
+from statistics import median
+from typing import Any
+
+import numpy as np
 import pytest
 
-from bats.common.money import money
+from bats.common.money import NOTHING, Money, money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import Engine
 from bats.master.brain.events import Chosen
-from bats.master.brain.forecast import questions, with_bounds
+from bats.master.brain.forecast import foretold, promised, questions
 from bats.master.brain.mix import Cluster
 from bats.master.brain.predictors import Question, Standing, predict
+from bats.master.brain.schedules import Schedule
 from bats.master.brain.settings import ASK, Settings
 from bats.master.brain.state import Phase
 from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.workloads import WORKLOADS
 
 SPEEDS = (1.0, 2.0)
 OFFERINGS = (
@@ -25,7 +31,7 @@ def test_a_bag_of_equal_tasks_takes_as_long_as_the_forecast_says():
 
     def look(engine: Engine) -> None:
         if engine.run.phase is Phase.CHOOSING and not asked:
-            asked.append((engine.run.now, questions(engine.run)))
+            asked.append((engine.run.now, questions(engine.run, engine.run.schedules)))
 
     settings = Settings(400, OFFERINGS, budget=money(1000), rule=ASK)
     world = Simulation(
@@ -42,8 +48,60 @@ def test_a_bag_of_equal_tasks_takes_as_long_as_the_forecast_says():
     assert len(fastest.standing) == 14
     bounds = [predict(question) for question in about]
     assert bounds[-1].makespan_seconds == pytest.approx(ended - chosen_at, abs=600)
-    offered = with_bounds(world.engine.run.schedules, bounds[: len(world.engine.run.schedules)])
-    assert [schedule.bounds for schedule in offered] == bounds[: len(offered)]
+    offered = foretold(world.engine.run.schedules, bounds)
+    assert [schedule.bounds for schedule in offered] == bounds
+    assert offered[-1].makespan_seconds == bounds[-1].median_seconds
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits", "called", "tolerance"),
+    [
+        ("normal", {"rule": "fastest"}, "fastest", 0.1),
+        ("normal", {"budget": money(280)}, "fastest", 0.1),
+        # Planned with room for error, and upgraded when less room is needed: faster than promised.
+        ("normal", {"budget": money(200)}, "budget", 0.5),
+        ("normal", {"deadline_seconds": 12 * 3600.0}, "deadline", 0.1),
+        # With four runtimes of each cluster little can be promised of bags with a long tail.
+        ("levy", {"budget": money(280)}, "fastest", 0.35),
+        ("multi-modal", {"budget": money(280)}, "fastest", 0.35),
+    ],
+)
+def test_what_is_promised_comes_true_whoever_chose(
+    kind: str, limits: dict[str, Any], called: str, tolerance: float
+):
+    """Median of some runs: start delays, machines that stand, whole tasks and tail are counted."""
+    kept = [promise_and_outcome(kind, Settings(600, OFFERINGS, seed=k, **limits)) for k in range(7)]
+    assert {promise.name for promise, _, _ in kept} == {called}
+    times = [promise.makespan_seconds / took for promise, took, _ in kept]
+    costs = [promise.cost / paid for promise, _, paid in kept]
+    assert median(times) == pytest.approx(1, abs=tolerance), times
+    assert median(costs) == pytest.approx(1, abs=tolerance), costs
+
+
+def promise_and_outcome(kind: str, settings: Settings) -> tuple[Schedule, float, Money]:
+    """What was told when the schedule was chosen; how long it took and what it cost from then."""
+    tasks = WORKLOADS[kind].draw(settings.tasks, np.random.default_rng(settings.seed))
+    told: list[tuple[float, Money, Schedule]] = []
+    committed = [NOTHING]  # before each event
+
+    def look(engine: Engine) -> None:
+        run = engine.run
+        if run.chosen and not told:
+            chosen = [one for one in promised(run) if one.name == run.chosen]
+            bounds = [predict(question) for question in questions(run, chosen)]
+            told.append((run.now, committed[-1], *foretold(chosen, bounds)))
+        committed.append(run.ledger.committed)
+
+    world = Simulation(
+        settings,
+        lambda task, cluster: float(tasks[task]) / SPEEDS[cluster],
+        Conditions(start_seconds=lambda _rng, _cluster: 240.0),
+        after_event=look,
+    )
+    ended = world.run().ended_at
+    assert ended is not None
+    [(chosen_at, before, promise)] = told
+    return promise, ended - chosen_at, Money(world.engine.run.ledger.settled - before)
 
 
 def test_what_is_paid_already_is_not_counted_again():
