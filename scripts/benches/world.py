@@ -68,7 +68,8 @@ class World:
             if time.monotonic() > deadline or self.master.poll() is not None:
                 raise RuntimeError((self.folder / "log").read_text()[-2000:])
             await asyncio.sleep(0.01)
-        async with connect(read_access(self.state / "access.json")) as client:
+        access = read_access(self.state / "access.json")
+        async with connect(access, timeout_seconds=_PATIENCE_SECONDS) as client:
             await client.ask("bags")
             yield client
 
