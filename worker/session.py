@@ -236,10 +236,11 @@ class Session:
             case m.Stop(reason):
                 self.stop(reason)
             case m.Refused(reason, retry):
-                log.error("refused by the master", reason=reason)
                 if retry:
-                    self._loop.call_later(_HELLO_AGAIN_SECONDS, self._link.again)
+                    log.warning("to join again", reason=reason)
+                    self._loop.call_soon(self._link.again)
                 else:
+                    log.error("refused by the master", reason=reason)
                     self.stop(f"refused: {reason}", exit_code=REFUSED)
             case _:
                 log.error("not for a worker", message=type(message).__name__)

@@ -22,6 +22,7 @@ from bats.common.messages import (
     Look,
     MachineId,
     Order,
+    Refused,
     Result,
     Results,
     ResultsStored,
@@ -169,10 +170,11 @@ class Workers:
     def heartbeat(self, worker: Worker, message: Heartbeat) -> None:
         self._heard(worker)
         worker.running, worker.queued = message.running, message.queued
-        if worker.silent:  # it had only been frozen, or cut off
-            worker.silent = False
-            worker.holding = tuple(attempt for attempt, _ in message.running)
-            self.office.joined(worker)
+        if worker.silent:  # only frozen, or cut off; what it queues may run elsewhere by now
+            log.info("worker is heard again", machine=worker.machine)
+            refused = Refused("your tasks were given to others; say what you hold", retry=True)
+            self._router.send(worker.route, encode(refused))
+            self._drop(worker)
 
     def results(self, worker: Worker, message: Results) -> None:
         self._heard(worker)

@@ -7,6 +7,7 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -21,11 +22,13 @@ from bats.common.errors import UnreachableError
 from bats.common.keys import Access, KeyPair, new_pair, read_access
 from bats.common.link import set_up_client
 from bats.common.messages import (
+    AttemptId,
     BagId,
     BagSpec,
     Enroll,
     Heartbeat,
     Hello,
+    Kill,
     MachineId,
     Refused,
     Request,
@@ -39,6 +42,7 @@ from bats.common.messages import (
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
+from bats.master.service.options import Options
 
 
 class Peer:
@@ -62,8 +66,10 @@ class Peer:
                 self.passed_over.append(message)
         return message
 
-    async def hello(self, machine: int = -1, slots: int = 1, **more: Any) -> Welcome:
-        await self.say(Hello("0", MachineId(machine), "me", slots, "host", 1, (), 0, **more))
+    async def hello(
+        self, machine: int = -1, slots: int = 1, holding: tuple[AttemptId, ...] = (), **more: Any
+    ) -> Welcome:
+        await self.say(Hello("0", MachineId(machine), "me", slots, "host", 1, holding, 0, **more))
         welcome: Welcome = await self.hear(Welcome)
         return welcome
 
@@ -203,6 +209,30 @@ async def test_a_message_in_parts_is_refused(master: Master, client: Client, han
         await eventually(lambda: master.router.malformed)
         await worker.hello()
     await still_works(client)
+
+
+async def test_a_worker_that_was_silent_is_asked_anew_what_it_holds(tmp_path: Path) -> None:
+    """Else what had been queued there would run there too, though it was given to others."""
+    options = Options(state=tmp_path / "state", heartbeat_seconds=0.2)
+    async with Master(options) as master, connect(master.access) as client:
+        hand = read_access(master.home.folder / WORKER, "worker")
+        async with peer(hand) as one, peer(hand) as other:
+            await one.hello(slots=4)
+            bag = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+            orders = (await one.hear(Run)).orders
+            assert len(orders) == 4
+            await becomes(client, bag, lambda status: not status["running"])
+            await other.hello(slots=1)
+            (given,) = (await other.hear(Run)).orders
+            await one.say(Heartbeat((), 4, 100.0))
+            refused = await one.hear(Refused)
+            assert refused.retry
+            holding = tuple(AttemptId(bag, order.task, order.attempt) for order in orders)
+            await one.hello(slots=4, holding=holding)
+            await becomes(client, bag, lambda status: status["running"] == 4)
+            await other.say(Results(1, (_done(bag, given.task)._replace(attempt=given.attempt),)))
+            killed = (await one.hear(Kill)).attempts
+            assert [attempt.task for attempt in killed] == [given.task]
 
 
 async def test_a_flood_of_nonsense_does_not_starve_the_others(

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -217,13 +218,13 @@ def test_the_server_side_admits_nobody_without_an_authenticator() -> None:
 
 
 async def test_a_link_that_breaks_in_the_handshake_is_no_refusal() -> None:
-    broken = 0
+    broken, often = count(1), asyncio.Event()
 
     async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal broken
         await reader.read(1)
-        broken += 1
         writer.transport.abort()
+        if next(broken) == 3:
+            often.set()
 
     class Patient:
         denied = 0
@@ -243,8 +244,7 @@ async def test_a_link_that_breaks_in_the_handshake_is_no_refusal() -> None:
     pair, patient = new_pair(), Patient()
     connection = Connection([f"tcp://127.0.0.1:{port}"], new_pair().public, pair, patient)
     async with asyncio.timeout(20):
-        while broken < 3:
-            await asyncio.sleep(0.02)
+        await often.wait()
     connection.close()
     server.close()
     assert patient.denied == 0
