@@ -7,17 +7,20 @@ usage: scripts/live.py table2.1|chapter6|comparison|all [--scale F] [--json] [--
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from experiments import page, table2_1
+from experiments import chapter6, comparison, page, table2_1
 from experiments.options import Options
 from experiments.told import Told
 
 EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "table2.1": ("BaTS against round robin in five scenarios", table2_1.experiment),
+    "chapter6": ("Kohonen maps and SARSA: promises and outcomes", chapter6.experiment),
+    "comparison": ("a sweep cost-blind, and with BaTS for as much and less", comparison.experiment),
 }
 WORDS: Final = (
     "Experiments with real worker processes on one computer in compressed time. Machines, their "
@@ -37,9 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--scale",
         type=_scale,
-        default=0.5,
         metavar="F",
-        help="how many seconds a model minute lasts [0.5]; shorter ones are less exact",
+        help="how many seconds a model minute lasts; shorter ones are less exact "
+        "[0.5 for table 2.1; for the others as fits the processors]",
     )
     parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
     parser.add_argument("--json", action="store_true", help="print one object, last")
@@ -79,5 +82,13 @@ def _scale(text: str) -> float:
     return value
 
 
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt  # so that workers are ended on the way out
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 import msgpack
 import structlog
 
+from bats.common.errors import UnreachableError
 from bats.common.messages import BagId
 from bats.common.money import as_decimal
 from bats.deploy.local import Local
@@ -80,8 +81,10 @@ def run(sweep: Sweep, settings: Settings, choose: str = "") -> Live:
     while True:
         with Stillness() as stillness:
             live = asyncio.run(_run(sweep, settings, choose, stood_still))
-        if stillness.longest <= harmless or len(stood_still) == _MOST_AGAIN:
+        if live and (stillness.longest <= harmless or len(stood_still) == _MOST_AGAIN):
             return live
+        if stillness.longest <= harmless:
+            raise UnreachableError("The master of the experiment did not answer.")
         stood_still.append(stillness.longest)
 
 
@@ -120,7 +123,10 @@ class Stillness:
             last = now
 
 
-async def _run(sweep: Sweep, settings: Settings, choose: str, stood_still: list[float]) -> Live:
+async def _run(
+    sweep: Sweep, settings: Settings, choose: str, stood_still: list[float]
+) -> Live | None:
+    """None when the master was not heard of any more, as happens when all stands still."""
     async with _folder() as state:
         options = warmed(Options(state=state), settings.offerings)
         for backend in options.backends.values():  # a provider's machines are there to be had
@@ -135,8 +141,11 @@ async def _run(sweep: Sweep, settings: Settings, choose: str, stood_still: list[
                 rule=settings.rule,
                 **_keys(settings),
             )
-            schedules = await _choose(bag, choose) if settings.rule == ASK else []
-            await bag.wait()
+            try:
+                schedules = await _choose(bag, choose) if settings.rule == ASK else []
+                await bag.wait()
+            except UnreachableError:
+                return None
         return _read(state, BagId(bag.number), schedules, choose, stood_still)
 
 

@@ -5,6 +5,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    minute_seconds: float  # how long a model minute lasts
+    minute_seconds: float | None  # how long a model minute lasts; None: as suits the experiment
     seed: int
     quick: bool  # a part of it, in seconds

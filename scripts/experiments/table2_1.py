@@ -39,15 +39,50 @@ NAP: Final = (
 )
 """A nap of so many milliseconds of a machine of speed 1: what POSIX shells do without a process."""
 
+MINUTE_SECONDS: Final = 0.5
+QUICK: Final = ("S1-4", "BaTS_RR")
+QUICK_PART: Final = 4
+QUICK_MINUTE_SECONDS: Final = 0.1
 BOUNDARY_SECONDS: Final = 2.0  # 30 processes that end together on two cores take up to one
 NAMES: Final = ("cluster0", "cluster1")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is run: all of it, or a part with as many tasks per machine and dollars per task."""
+
+    published: Published
+    part: int  # one of so many
+    minute_seconds: float
+    seed: int
+
+    @property
+    def budget(self) -> int | None:
+        return None if self.published.budget is None else self.published.budget // self.part
+
+    @property
+    def dollars(self) -> float:
+        return self.published.dollars / self.part
+
+    @property
+    def mix(self) -> Mix:
+        return tuple(count // self.part for count in self.published.mix)
+
+    @property
+    def speeds(self) -> tuple[int, int]:
+        return 1, round(SCENARIOS[self.published.scenario].speed)
+
+    def milliseconds(self) -> list[int]:
+        """How long each task lasts at speed 1."""
+        minutes = sleep_bag(TASKS // self.part, self.seed) / 60
+        return [round(1000 * one * self.minute_seconds) for one in minutes]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One cell of the table."""
 
-    published: Published
+    setting: Setting
     live: lab.Live
     decided: Decisions
     measured: Starts
@@ -58,7 +93,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"{self.published.scenario} {self.published.run}"
+        return f"{self.setting.published.scenario} {self.setting.published.run}"
 
     @property
     def deviation(self) -> float:
@@ -67,67 +102,71 @@ class Run:
 
 def experiment(options: Options) -> Told:
     told = Told.of("table2.1", "Table 2.1, live")
-    wanted = [p for p in PUBLISHED if not options.quick or p.scenario == "S3-4"]
+    wanted = [
+        Setting(p, QUICK_PART, options.minute_seconds or QUICK_MINUTE_SECONDS, options.seed)
+        if options.quick
+        else Setting(p, 1, options.minute_seconds or MINUTE_SECONDS, options.seed)
+        for p in PUBLISHED
+        if not options.quick or (p.scenario, p.run) == QUICK
+    ]
     progress = Progress("table 2.1, live", len(wanted))
     runs = []
-    for published in wanted:
-        runs.append(one(published, options.minute_seconds, options.seed))
+    for setting in wanted:
+        runs.append(one(setting))
         progress.step()
     progress.end()
-    told.parts.append(_introduction(options, runs))
-    told.parts += [_table(runs), *_pictures(runs)]
-    told.parts += _decisions(runs, options.minute_seconds)
+    told.parts.append(_introduction(runs))
+    told.parts += [_table(runs), *_pictures(runs), *_decisions(runs)]
     judge(told.report, runs)
     return told
 
 
-def one(published: Published, minute_seconds: float, seed: int) -> Run:
-    settings = live_settings(published, minute_seconds, seed)
-    milliseconds = [round(1000 * s / 60 * minute_seconds) for s in sleep_bag(TASKS, seed)]
-    live = lab.run(naps(milliseconds), settings)
-    speeds = (1, round(SCENARIOS[published.scenario].speed))
+def one(setting: Setting) -> Run:
+    milliseconds, speeds = setting.milliseconds(), setting.speeds
+    live = lab.run(naps(milliseconds), live_settings(setting))
     decided = decisions(live.settings, live.journal)
     measured = starts(live, decided)
-
-    def true_runtime(task: TaskId, cluster: int) -> float:
-        return milliseconds[task] // speeds[cluster] / 1000
-
-    def measured_runtime(task: TaskId, cluster: int) -> float:
-        """As long as where it ran; elsewhere in proportion to the speeds."""
-        return took[task] / speeds[cluster] if task in took else true_runtime(task, cluster)
-
     where = {row.task: NAMES.index(row.cluster) for row in live.tasks}
     took = {row.task: row.wall_seconds * speeds[where[row.task]] for row in live.tasks}
+
+    def asked(task: TaskId, cluster: int) -> float:
+        return milliseconds[task] // speeds[cluster] / 1000
+
+    def as_measured(task: TaskId, cluster: int) -> float:
+        """As long as where it ran; elsewhere in proportion to the speeds."""
+        return took[task] / speeds[cluster] if task in took else asked(task, cluster)
+
     return Run(
-        published,
+        setting,
         live,
         decided,
         measured,
-        twin(live, true_runtime, measured),
-        twin(live, measured_runtime, measured),
-        [row.wall_seconds - true_runtime(row.task, where[row.task]) for row in live.tasks],
+        twin(live, asked, measured),
+        twin(live, as_measured, measured),
+        [row.wall_seconds - asked(row.task, where[row.task]) for row in live.tasks],
         _between(live.tasks),
     )
 
 
-def live_settings(published: Published, minute_seconds: float, seed: int) -> Settings:
+def live_settings(setting: Setting) -> Settings:
     """Those of the study, in short minutes and on processes of this computer."""
-    scenario = SCENARIOS[published.scenario]
-    settings = simulated_settings(published.scenario, published.budget, seed)
-    atu_seconds = 60 * minute_seconds
+    usual = simulated_settings(setting.published.scenario, setting.budget, setting.seed)
+    atu_seconds = 60 * setting.minute_seconds
     offerings = tuple(
         replace(
             offering,
             atu_seconds=atu_seconds,
+            max_machines=offering.max_machines // setting.part,
             boundary_seconds=min(BOUNDARY_SECONDS, atu_seconds / 10),
-            settings={"speed": speed},
+            settings={"speed": float(speed)},
         )
-        for offering, speed in zip(settings.offerings, (1.0, float(scenario.speed)), strict=True)
+        for offering, speed in zip(usual.offerings, setting.speeds, strict=True)
     )
     return replace(
-        settings,
+        usual,
+        tasks=usual.tasks // setting.part,
         offerings=offerings,
-        monitor_seconds=5 * minute_seconds,
+        monitor_seconds=5 * setting.minute_seconds,
         term_seconds=atu_seconds,
     )
 
@@ -141,9 +180,9 @@ def naps(milliseconds: Sequence[int]) -> Sweep:
 
 
 def judge(report: Report, runs: Sequence[Run]) -> None:
-    bats = [run for run in runs if run.published.budget is not None]
-    within = sum(run.live.dollars <= (run.published.budget or 0) for run in bats)
-    mixes = sum(_near(run.published, run.decided.mix) for run in bats)
+    bats = [run for run in runs if run.setting.budget is not None]
+    within = sum(run.live.dollars <= (run.setting.budget or 0) for run in bats)
+    mixes = sum(_near(run.setting, run.decided.mix) for run in bats)
     done = sum(run.live.complete for run in runs)
     worst = max(abs(run.deviation) for run in runs)
     report.bar("live runs within the budget", len(bats), within, within == len(bats))
@@ -152,26 +191,29 @@ def judge(report: Report, runs: Sequence[Run]) -> None:
     report.bar("live runs that do all tasks", len(runs), done, done == len(runs))
 
 
-def _near(published: Published, mix: Mix) -> bool:
+def _near(setting: Setting, mix: Mix) -> bool:
     """Equal machines at equal prices (S1-1) may be split in any way."""
     if not mix:
         return False
-    if published.scenario == "S1-1":
-        return abs(sum(mix) - sum(published.mix)) <= 1
-    return all(abs(a - b) <= 1 for a, b in zip(mix, published.mix, strict=True))
+    if setting.published.scenario == "S1-1":
+        return abs(sum(mix) - sum(setting.mix)) <= 1
+    return all(abs(a - b) <= 1 for a, b in zip(mix, setting.mix, strict=True))
 
 
 # --- telling --------------------------------------------------------------------------------------
 
 
-def _introduction(options: Options, runs: Sequence[Run]) -> str:
+def _introduction(runs: Sequence[Run]) -> str:
+    setting = runs[0].setting
     boots = [run.measured.boot_seconds for run in runs]
     stops = [run.measured.stop_seconds for run in runs if run.decided.stop_seconds]
     delays = [max(run.measured.delays) for run in runs]
+    part = f" One of {setting.part} parts of tasks, machines and money." if setting.part > 1 else ""
     return (
-        f"Real worker processes, up to 64 at a time, and {TASKS:,} naps of the shell in each run; "
-        f"a model minute lasts {options.minute_seconds:g} s, an ATU {60 * options.minute_seconds:g}"
-        f" s. Seed {options.seed}. Machines were charged up to {max(delays):.2f} s after they were "
+        f"Real worker processes, up to {64 // setting.part} at a time, and "
+        f"{TASKS // setting.part:,} naps of the shell in each run; a model minute lasts "
+        f"{setting.minute_seconds:g} s, an ATU {60 * setting.minute_seconds:g} s. Seed "
+        f"{setting.seed}.{part} Machines were charged up to {max(delays):.2f} s after they were "
         f"asked for, could work {min(boots):.2f} to {max(boots):.2f} s later on average, and were "
         f"gone up to {max(stops, default=0.0):.2f} s, on average, after they were told to stop; "
         "the simulated twin of each run is given the measured times of that run."
@@ -188,16 +230,16 @@ def _table(runs: Sequence[Run]) -> Table:
     )
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        p, minute = run.published, run.live.settings.offerings[0].atu_seconds / 60
+        p, minute = run.setting.published, run.setting.minute_seconds
         bats = p.budget is not None
         rows.append(
             (
                 run.name,
-                p.budget,
-                _mix(p.mix),
-                _mix(run.twin.decisions.mix) if bats else _mix(p.mix),
-                _mix(run.decided.mix) if bats else _mix(p.mix),
-                p.dollars,
+                run.setting.budget,
+                _mix(run.setting.mix),
+                _mix(run.twin.decisions.mix if bats else run.setting.mix),
+                _mix(run.decided.mix if bats else run.setting.mix),
+                round(run.setting.dollars),
                 round(run.twin.dollars),
                 round(run.live.dollars),
                 p.atus,
@@ -222,13 +264,13 @@ def _atus(minutes: float) -> int:
 
 def _pictures(runs: Sequence[Run]) -> list[Picture]:
     groups = [run.name.replace(" ", "\n").replace("BaTS_", "") for run in runs]
-    minute = runs[0].live.settings.offerings[0].atu_seconds / 60
+    minute = runs[0].setting.minute_seconds
     pictures = [
         drawings.bars(
             "Cost",
             groups,
             {
-                "published": [run.published.dollars for run in runs],
+                "published": [run.setting.dollars for run in runs],
                 "simulated": [run.twin.dollars for run in runs],
                 "live": [run.live.dollars for run in runs],
             },
@@ -239,7 +281,7 @@ def _pictures(runs: Sequence[Run]) -> list[Picture]:
             groups,
             {
                 "published (round robin only)": [
-                    RR_MINUTES[run.published.scenario] if run.published.budget is None else None
+                    None if run.setting.budget else RR_MINUTES[run.setting.published.scenario]
                     for run in runs
                 ],
                 "simulated": [run.twin.seconds / minute for run in runs],
@@ -248,12 +290,13 @@ def _pictures(runs: Sequence[Run]) -> list[Picture]:
             "min",
         ),
     ]
-    for scenario in dict.fromkeys(run.published.scenario for run in runs):
+    for scenario in dict.fromkeys(run.setting.published.scenario for run in runs):
         series = {}
         for run in runs:
-            if run.published.scenario == scenario and run.published.budget is not None:
-                series[f"{run.published.run}, simulated"] = _progress(run.twin.journal, minute)
-                series[f"{run.published.run}, live"] = _progress(run.live.journal, minute)
+            published = run.setting.published
+            if published.scenario == scenario and published.budget is not None:
+                series[f"{published.run}, simulated"] = _progress(run.twin.journal, minute)
+                series[f"{published.run}, live"] = _progress(run.live.journal, minute)
         pictures.append(drawings.curves(f"{scenario}: tasks done", series, "model minutes"))
     return [Picture(svg) for svg in pictures]
 
@@ -267,12 +310,13 @@ def _progress(journal: Sequence[tuple[float, Event]], minute: float) -> list[tup
     return points[:: max(1, len(points) // 200)]
 
 
-def _decisions(runs: Sequence[Run], minute: float) -> list[str | Table]:
+def _decisions(runs: Sequence[Run]) -> list[str | Table]:
     """The journals of each run and of its twin, and what explains where they part."""
+    minute = runs[0].setting.minute_seconds
     rows: list[tuple[Cell, ...]] = []
     parted = again = 0
     for run in runs:
-        if run.published.budget is None:
+        if run.setting.budget is None:
             continue
         found = compare(NAMES, run.twin.decisions, run.decided, minute)
         rows += [

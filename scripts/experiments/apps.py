@@ -1,0 +1,116 @@
+"""The two applications of the thesis as bags for this computer: real programs on emulated machines.
+
+Three kinds of Amazon machines, ten of each (T §6.2). A bag has a part of the published tasks, and
+an ATU is that part of an hour: it takes as many ATUs and as many dollars as the whole would.
+A task computes for some 0.1 s and then rests until the machine it runs on would have been done.
+"""
+
+import os
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import UsageError
+from bats.common.money import money
+from bats.common.offering import ClusterName, Offering
+from bats.master.client import sweep
+from bats.master.sweep.sweep import Sweep
+
+PROGRAMS: Final = Path(__file__).parents[1] / "workloads"
+MACHINES: Final = 10
+PRICES: Final = {"small": "0.08", "medium": "0.16", "large": "0.32"}
+BOUNDARY_SHARE: Final = 0.05  # of an ATU: room for 30 processes that end together
+SPARE: Final = 2.5  # so many times the cores that the tasks need, for master, workers and others
+_TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    name: str
+    tasks_published: int
+    minutes: tuple[float, float, float]  # mean runtimes that the thesis measured, by machine
+    argv: tuple[str, ...]
+    grid: Mapping[str, Any]  # of the tasks
+
+    def speeds(self) -> tuple[float, ...]:
+        return tuple(self.minutes[0] / one for one in self.minutes)
+
+
+KOHONEN: Final = App(
+    "kohonen",
+    5000,
+    (1.66, 0.86, 0.97),
+    (sys.executable, str(PROGRAMS / "kohonen.py"), "--iterations", "{iterations}",
+     "--seed", "{seed}"),
+    {"iterations": "3150:5850:300", "seed": "1:50"},
+)  # fmt: skip
+SARSA: Final = App(
+    "sarsa",
+    9000,
+    (0.2960, 0.1542, 0.0822),
+    (sys.executable, "-S", str(PROGRAMS / "sarsa.py"), "--epochs", "{epochs}",
+     "--exploration", "{exploration}", "--rate", "{rate}", "--seed", "{seed}"),
+    {"epochs": "30:57:3", "exploration": ["0.05", "0.1", "0.2"], "rate": ["0.1", "0.2", "0.3"],
+     "seed": "1:6"},
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """An application, fitted to this computer."""
+
+    app: App
+    sweep: Sweep
+    minute_seconds: float
+    atu_seconds: float
+    offerings: tuple[Offering, ...]
+    cpu_seconds: float  # of a task
+
+
+def bag(app: App, minute_seconds: float | None) -> Bag:
+    """Raises UsageError when a model minute is too short for the cores there are."""
+    sample = sweep(argv=list(app.argv), grid=dict(app.grid))
+    cpu_seconds = _cpu_seconds(sample)
+    cores = len(os.sched_getaffinity(0))
+    least = sum(app.speeds()) * MACHINES / cores  # then the cores are always busy
+    shortest = least * cpu_seconds / app.minutes[0]
+    minute_seconds = minute_seconds or SPARE * shortest
+    if minute_seconds < shortest:
+        raise UsageError(
+            f"A model minute of {minute_seconds:g} s is too short for {cores} cores to pass for "
+            f"{MACHINES * len(PRICES)} machines; --scale should be {shortest:.2g} or more."
+        )
+    slowdown = minute_seconds * app.minutes[0] / cpu_seconds
+    atu_seconds = 60 * minute_seconds * sample.count / app.tasks_published
+    offerings = tuple(
+        Offering(
+            ClusterName(name),
+            money(price),
+            atu_seconds,
+            MACHINES,
+            boundary_seconds=BOUNDARY_SHARE * atu_seconds,
+            settings={"speed": speed},
+        )
+        for (name, price), speed in zip(PRICES.items(), app.speeds(), strict=True)
+    )
+    fitted = sweep(argv=[*app.argv, "--slowdown", f"{slowdown:.4g}"], grid=dict(app.grid))
+    return Bag(app, fitted, minute_seconds, atu_seconds, offerings, cpu_seconds)
+
+
+def _cpu_seconds(work: Sweep) -> float:
+    """What a task in the middle of the bag computes on this computer."""
+    words = shlex.split(work.preview(work.count // 2))
+    before = _children_seconds()
+    for _ in range(_TRIES):
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    return (_children_seconds() - before) / _TRIES
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

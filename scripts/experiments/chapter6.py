@@ -1,0 +1,226 @@
+"""Chapter 6 in miniature: Kohonen maps and SARSA on three kinds of machines (T ch. 6).
+
+As there, one machine of each kind samples, six schedules are offered, and one of them is taken.
+What it promised, from the choice on, is set beside what came of it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from studies.study import Progress
+
+from bats.common.money import Money, as_decimal
+from bats.master.brain.settings import ASK, Settings
+from bats.master.report.charts import scatter
+from bats.master.report.timeline import timeline
+from bats.master.store.rows import TaskRow
+
+from . import drawings, lab
+from .apps import KOHONEN, PRICES, SARSA, App, Bag, bag
+from .options import Options
+from .told import Cell, Part, Picture, Table, Told
+
+CHOICES: Final = ("cheapest+10%", "fastest")
+
+PUBLISHED: Final[Mapping[str, tuple[tuple[Cell, ...], ...]]] = {
+    "kohonen": (
+        ("cheapest", "2 + 0 + 0, soon 6 + 10 + 0", 10.72, 10.40, 67 * 60, 277),
+        ("fastest", "10 + 10 + 10", 16.80, 16.80, None, 150),
+    ),
+    "sarsa": (
+        ("cheapest", "3 + 0 + 0", 3.12, 2.88, None, 691),
+        ("cheapest+10%", "10 + 10 + 3", 3.43, 3.36, None, 56),
+        ("fastest-10%", "9 + 9 + 9", 5.04, 5.04, None, 48),
+        ("fastest", "10 + 10 + 10", 5.60, 5.60, None, 42),
+    ),
+}
+"""Schedule, mix, its budget and what it cost in dollars, promised and actual minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    bag: Bag
+    live: lab.Live
+
+    @property
+    def promised(self) -> Mapping[str, Any]:
+        return next(one for one in self.live.schedules if one["name"] == self.live.chosen)
+
+    @property
+    def limit(self) -> Money:
+        """What was committed when the choice was made, and the budget of what was chosen."""
+        promise = self.live.account.promise
+        assert promise is not None
+        return Money(promise.committed + self.promised["budget"])
+
+    @property
+    def seconds(self) -> float:
+        """From the choice to the end."""
+        seen, promise = self.live.account.view, self.live.account.promise
+        assert promise is not None
+        return (seen.ended_at or seen.now) - promise.at
+
+    @property
+    def cost(self) -> Money:
+        """What was spent after the choice."""
+        promise = self.live.account.promise
+        assert promise is not None
+        return Money(max(0, self.live.account.view.spent - promise.committed))
+
+    @property
+    def deviation(self) -> float:
+        return self.seconds / self.promised["makespan_seconds"] - 1
+
+
+def experiment(options: Options) -> Told:
+    told = Told.of("chapter6", "Chapter 6 in miniature, live")
+    apps = (SARSA,) if options.quick else (KOHONEN, SARSA)
+    choices = CHOICES[-1:] if options.quick else CHOICES
+    progress = Progress("chapter 6, live", len(apps) * len(choices))
+    runs = []
+    for app in apps:
+        fitted = bag(app, options.minute_seconds)
+        mine = []
+        for name in choices:
+            mine.append(Run(fitted, lab.run(fitted.sweep, settings(fitted, options.seed), name)))
+            progress.step()
+        told.parts += _tell(app, fitted, mine)
+        runs += mine
+    progress.end()
+    within = sum(run.live.account.view.spent <= run.limit for run in runs)
+    done = sum(run.live.complete for run in runs)
+    worst = max(abs(run.deviation) for run in runs)
+    least = min(run.live.account.view.done for run in runs)
+    bar = told.report.bar
+    bar("runs within the budget of the chosen schedule", len(runs), within, within == len(runs))
+    bar("runs that do all tasks", len(runs), done, done == len(runs))
+    bar("fewest real tasks in a run", 500, least, least >= 500)
+    bar("largest deviation of a makespan from the one promised", 0.15, worst, worst <= 0.15)
+    return told
+
+
+def settings(fitted: Bag, seed: int) -> Settings:
+    return Settings(
+        fitted.sweep.count,
+        fitted.offerings,
+        rule=ASK,
+        initial_workers=1,
+        monitor_seconds=fitted.atu_seconds / 12,
+        term_seconds=fitted.atu_seconds,
+        seed=seed,
+    )
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _tell(app: App, fitted: Bag, runs: Sequence[Run]) -> list[Part]:
+    speeds = ", ".join(f"{speed:.3g}" for speed in app.speeds())
+    words = (
+        f"{app.name}: {fitted.sweep.count} of {app.tasks_published:,} tasks, real ones, of "
+        f"{fitted.cpu_seconds:.2f} s processor time each; machines of speed {speeds}, "
+        f"{len(PRICES)} kinds, ten of each. A model minute lasts {fitted.minute_seconds:.2f} s, an "
+        f"ATU {fitted.atu_seconds:.0f} s: as many ATUs and dollars as the whole bag would need. "
+        f"{_result(app, runs)}{lab.again(run.live for run in runs)}"
+    )
+    return [
+        words,
+        _schedules(runs),
+        _table(app, fitted, runs),
+        *_decisions(runs),
+        *_pictures(runs),
+    ]
+
+
+def _result(app: App, runs: Sequence[Run]) -> str:
+    """What the tasks computed: they are real."""
+    found = list(_printed(runs[-1].live.tasks))
+    if not found:
+        return ""
+    if app is KOHONEN:
+        purity = fmean(one["fresh_purity"] for one in found)
+        return f"The maps tell the species of {100 * purity:.0f} % of flowers they have not seen."
+    ratio = fmean(one["total_waiting_time"] / one["baseline"]["random"] for one in found)
+    return (
+        "After so few days of learning passengers wait "
+        f"{ratio:.1f} times as long as with cars sent anywhere."
+    )
+
+
+def _printed(rows: Iterable[TaskRow]) -> Iterable[dict[str, Any]]:
+    for row in rows:
+        try:
+            yield json.loads(row.excerpt)
+        except ValueError:  # longer than what is kept at hand
+            continue
+
+
+def _schedules(runs: Sequence[Run]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{one['name']}{' (chosen)' if one['name'] == run.live.chosen else ''}",
+            _mix(one["mix"]),
+            _dollars(one["budget"]),
+            _dollars(one["cost"]),
+            round(one["makespan_seconds"] / run.bag.minute_seconds, 1),
+            one["delta_n"],
+        )
+        for run in runs
+        for one in run.live.schedules
+    ]
+    heads = ("schedule", "mix", "budget $", "cost $", "minutes", "ΔN")
+    return Table(heads, rows, "Schedules offered after the sample, in each run")
+
+
+def _table(app: App, fitted: Bag, runs: Sequence[Run]) -> Table:
+    minute = fitted.minute_seconds
+    published: list[tuple[Cell, ...]] = [("published", *row, None) for row in PUBLISHED[app.name]]
+    live: list[tuple[Cell, ...]] = [
+        (
+            "live",
+            run.live.chosen,
+            _mix(run.promised["mix"]),
+            _dollars(run.promised["budget"]),
+            _dollars(run.cost),
+            round(run.promised["makespan_seconds"] / minute, 1),
+            round(run.seconds / minute, 1),
+            f"{100 * run.deviation:+.1f} %",
+        )
+        for run in runs
+    ]
+    heads = ("", "schedule", "mix", "budget $", "cost $", "minutes promised", "actual", "off by")
+    return Table(heads, published + live, "Promise and outcome, from the choice on")
+
+
+def _mix(mix: Iterable[int]) -> str:
+    return " + ".join(map(str, mix))
+
+
+def _dollars(amount: int) -> float:
+    return float(round(as_decimal(Money(amount)), 2))
+
+
+def _decisions(runs: Sequence[Run]) -> list[Table]:
+    tables = []
+    for run in runs:
+        rows: list[tuple[Cell, ...]] = [
+            (round(row.time / run.bag.minute_seconds, 1), row.words)
+            for row in run.live.account.decisions
+        ]
+        tables.append(Table(("minute", "decision"), rows, f"Decisions, {run.live.chosen}"))
+    return tables
+
+
+def _pictures(runs: Sequence[Run]) -> list[Picture]:
+    found = []
+    for run in runs:
+        told = run.live.account
+        currency = told.bag.settings.currency
+        found.append(scatter(run.live.schedules, run.live.chosen, drawings.WIDTH, currency))
+        found.append(
+            timeline(told.machines, told.chronicle, (), told.view.now, drawings.WIDTH, currency)
+        )
+    return [Picture(svg) for svg in found]

@@ -1,0 +1,143 @@
+"""What a user would compare: the same sweep cost-blind, and with BaTS for as much money and less.
+
+Cost-blind means every machine from the start, first come first served, until nothing is left.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from studies.study import Progress
+
+from bats.common.money import Money, as_decimal
+from bats.master.brain.settings import Sampling, Settings
+from bats.master.report.renting import CALLED, Shares
+from bats.master.report.timeline import timeline
+
+from . import drawings, lab
+from .apps import KOHONEN, SARSA, Bag, bag
+from .options import Options
+from .told import Cell, Picture, Table, Told
+
+SHARES: Final = (1.0, 0.85, 0.75)
+"""Of what the cost-blind run cost. The cheapest way of all needs two thirds of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    name: str
+    budget: Money | None
+    live: lab.Live
+
+    def share(self, part: str) -> float:
+        """Of the money, what went into this."""
+        money = self.live.account.money
+        whole = sum(getattr(money, one.name) for one in fields(Shares))
+        return getattr(money, part) / whole if whole else 0.0
+
+    @property
+    def wasted(self) -> float:
+        return 1 - self.share("useful") - self.share("sampling")
+
+
+def experiment(options: Options) -> Told:
+    told = Told.of("comparison", "The same sweep, cost-blind and within budgets")
+    fitted = bag(SARSA if options.quick else KOHONEN, options.minute_seconds)
+    shares = SHARES[:1] if options.quick else SHARES
+    progress = Progress("comparison", 1 + len(shares))
+    runs = [one("cost-blind", fitted, None, options.seed)]
+    progress.step()
+    whole = runs[0].live.account.view.spent
+    for share in shares:
+        budget = Money(int(whole * share))
+        runs.append(one(f"BaTS, {100 * share:.0f} % of it", fitted, budget, options.seed))
+        progress.step()
+    progress.end()
+    told.parts += [_words(fitted, runs), _table(fitted, runs), *_pictures(fitted, runs)]
+    bats = runs[1:]
+    within = sum(run.live.account.view.spent <= (run.budget or 0) for run in bats)
+    done = sum(run.live.complete for run in runs)
+    bar = told.report.bar
+    bar("BaTS runs within their budget", len(bats), within, within == len(bats))
+    bar("runs that do all tasks", len(runs), done, done == len(runs))
+    return told
+
+
+def one(name: str, fitted: Bag, budget: Money | None, seed: int) -> Run:
+    settings = Settings(
+        fitted.sweep.count,
+        fitted.offerings,
+        budget,
+        sampling=Sampling.NONE if budget is None else Sampling.REGRESSION,
+        tail="none" if budget is None else Settings.tail,
+        monitor_seconds=fitted.atu_seconds / 12,
+        term_seconds=fitted.atu_seconds,
+        seed=seed,
+    )
+    return Run(name, budget, lab.run(fitted.sweep, settings))
+
+
+def _words(fitted: Bag, runs: Sequence[Run]) -> str:
+    return (
+        f"{fitted.sweep.count} real tasks of {fitted.app.name} on up to 30 machines of three "
+        f"kinds; an ATU lasts {fitted.atu_seconds:.0f} s. Cost-blind, every machine works from the "
+        "start and is released when an ATU of it ends and nothing waits. The budgets are shares of "
+        f"what that cost. Wasted is what was paid for starting, idle and failing machines, for "
+        f"copies and for work stopped before its end.{lab.again(run.live for run in runs)}"
+    )
+
+
+def _table(fitted: Bag, runs: Sequence[Run]) -> Table:
+    blind = runs[0].live
+    parts = [part.name for part in fields(Shares)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            run.name,
+            None if run.budget is None else _dollars(run.budget),
+            round(run.live.dollars, 2),
+            f"{100 * (run.live.dollars / blind.dollars - 1):+.0f} %",
+            round(run.live.seconds / fitted.minute_seconds, 1),
+            f"{100 * (run.live.seconds / blind.seconds - 1):+.0f} %",
+            f"{run.live.account.view.done} of {run.live.account.view.total}",
+            f"{100 * run.wasted:.1f} %",
+            *(f"{100 * run.share(part):.1f} %" for part in parts),
+        )
+        for run in runs
+    ]
+    heads = ("run", "budget $", "cost $", "", "minutes", "", "tasks done", "wasted",
+             *(CALLED[part] for part in parts))  # fmt: skip
+    return Table(heads, rows, "Money, time and waste")
+
+
+def _dollars(amount: Money) -> float:
+    return float(round(as_decimal(amount), 2))
+
+
+def _pictures(fitted: Bag, runs: Sequence[Run]) -> list[Picture]:
+    names = [run.name.replace(", ", "\n") for run in runs]
+    minute = fitted.minute_seconds
+    pictures = [
+        drawings.bars("Cost", names, {"cost": [run.live.dollars for run in runs]}, "$"),
+        drawings.bars("Time", names, {"time": [run.live.seconds / minute for run in runs]}, "min"),
+        drawings.curves(
+            "Dollars spent",
+            {run.name: _spent(run, minute) for run in runs},
+            "model minutes",
+            "$",
+        ),
+    ]
+    for run in runs:
+        told = run.live.account
+        pictures.append(
+            timeline(told.machines, told.chronicle, (), told.view.now, drawings.WIDTH, "$")
+        )
+    return [Picture(svg) for svg in pictures]
+
+
+def _spent(run: Run, minute: float) -> list[tuple[float, float]]:
+    points, last = [(0.0, 0.0)], 0.0
+    for at, amount in run.live.account.spending:
+        now = float(as_decimal(amount))
+        points += [(at / minute, last), (at / minute, now)]
+        last = now
+    return [*points, (run.live.seconds / minute, last)]

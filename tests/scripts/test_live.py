@@ -1,0 +1,70 @@
+"""`scripts/live.py` runs an experiment with real workers and tells of it in print and on a page."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.decisions import compare, decisions
+from studies.table2_1 import settings
+from studies.two_clusters import SCENARIOS, sleep_bag
+
+from bats.master.simulate.driver import Conditions, Simulation
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "live.py"
+
+
+def test_a_small_experiment_with_real_workers_keeps_its_budget_and_leaves_one_page(tmp_path: Path):
+    ended = subprocess.run(
+        [sys.executable, str(SCRIPT), "table2.1", "--quick", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "Published, simulated and live" in ended.stdout, ended.stderr
+    assert "live runs within the budget: 1 (bar: 1)" in ended.stdout
+    told = json.loads((tmp_path / "live-table2.1.json").read_text())
+    assert [bar["ok"] for bar in told["bars"] if "budget" in bar["bar"]] == [True]
+    page = (tmp_path / "live.html").read_text()
+    assert "Published, simulated and live" in page
+    assert page.count("<svg") >= 3
+    assert not re.search('(?:src|href)="(?!#)', page), "the page needs another file"
+
+
+def journal(boot_seconds: float):
+    asked = replace(settings("S4-1", 400, seed=1), tasks=200)
+    runtimes = sleep_bag(200, 1)
+    simulation = Simulation(
+        asked,
+        lambda task, cluster: float(runtimes[task]) / (1.0, SCENARIOS["S4-1"].speed)[cluster],
+        Conditions(boot_seconds=boot_seconds),
+        keep_events=True,
+    )
+    return asked, simulation.run().events
+
+
+def test_two_runs_of_the_same_journal_decide_the_same():
+    asked, events = journal(boot_seconds=0.0)
+    first, second = decisions(asked, events), decisions(asked, events)
+    found = compare(("cluster0", "cluster1"), first, second, 60.0)
+    assert found
+    assert not any(one.why for one in found)
+
+
+def test_where_two_runs_part_it_is_said_what_they_were_decided_from():
+    (asked, prompt), (_, late) = journal(boot_seconds=0.0), journal(boot_seconds=1500.0)
+    found = compare(("cluster0", "cluster1"), decisions(asked, prompt), decisions(asked, late), 60)
+    parted = [one for one in found if one.why]
+    assert parted
+    assert any("against" in one.why or "only there" in one.why for one in parted)
+
+
+def test_an_unknown_experiment_is_refused_with_those_there_are():
+    ended = subprocess.run(
+        [sys.executable, str(SCRIPT), "chapter7"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert "chapter6" in ended.stderr
