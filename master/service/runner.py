@@ -229,6 +229,9 @@ class Runner:
             self._store.results(copies)
         if others:
             self._store.attempts(others)
+        for finished in others:
+            if finished.result.outputs and finished.result.outcome != Outcome.KILLED:
+                self._fetch(self._from, finished.result)
 
     def _finished(self, machine: MachineId, result: Result) -> Finished:
         row = self.machines.get(machine)

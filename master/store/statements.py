@@ -76,6 +76,7 @@ def write_results(db: sqlite3.Connection, rows: list[Finished]) -> None:
 
 def write_attempts(db: sqlite3.Connection, rows: list[Finished]) -> None:
     _attempts(db, [flat(row) for row in rows])
+    _hold_outputs(db, rows)
 
 
 def reopen_tasks(db: sqlite3.Connection, keys: list[tuple[int]]) -> None:

@@ -71,6 +71,21 @@ async def test_outputs_survive_a_kill_of_the_master(killable: Make, tmp_path: Pa
         assert (len(found), hashlib.sha256(found).hexdigest()) == (size, sha256)
 
 
+async def test_what_a_failed_attempt_said_comes_back_too(client: Client, tmp_path: Path) -> None:
+    command = "if test $BATS_ATTEMPT = 1; then echo oh >&2; exit 3; fi; echo fine"
+    folder = tmp_path / "output"
+    submitted = await client.ask(
+        "submit", sweep=sweep(2, command), output_folder=str(folder), hold=True
+    )
+    folder.rmdir()  # as seen from a machine that does not share it
+    await client.ask("release", bag=submitted["bag"])
+    status = await over(client, submitted["bag"])
+    assert status["done"] == 2
+    for task in range(2):
+        assert (folder / "0" / f"{task}.err").read_text() == "oh\n"
+        assert (folder / "0" / f"{task}.2.out").read_text() == "fine\n"
+
+
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../x", "", "a\0b", "x/../../y"])
 def test_an_output_never_lies_outside_its_folder(name: str) -> None:
     assert target_of("/bag", 1001, 1, name) is None  # type: ignore[arg-type]
