@@ -134,7 +134,7 @@ def scatter(
     schedules: Sequence[Mapping[str, Any]], chosen: str, width: float, currency: str
 ) -> str:
     """Each schedule's expected time and price, with the bounds where they are known."""
-    drawing = Drawing(width, 230.0, f"Price and time of {len(schedules)} schedules")
+    drawing = Drawing(width, 212.0, f"Price and time of {len(schedules)} schedules")
     left, right, top, base = _LEFT + 8, width - 16, 10.0, 190.0
     most_time, most_money = 1e-3, 1.0
     for one in schedules:
@@ -148,8 +148,8 @@ def scatter(
         y = base - (base - top) * k * step / most_money
         drawing.line(left, y, right, y, "grid")
         drawing.words(left - 6, y + 4, show(Money(round(k * step)), currency), "tick", "end")
-    drawing.words(right, 228, "time", "tick", "end")
-    drawing.words(4, 228, "price (up) against", "tick")
+    drawing.words(right, base - 6, "time", "tick", "end")
+    drawing.words(left + 4, top + 8, "price", "tick")
     places: dict[tuple[float, float], list[Mapping[str, Any]]] = {}
     for one in schedules:  # several may come to the same mix
         x = left + (right - left) * one["makespan_seconds"] / most_time

@@ -22,6 +22,7 @@ class Failure:
     attempts: int = 0
     for_good: int = 0  # of which their tasks were given up
     tasks: list[int] = field(default_factory=list)  # the first few
+    more: bool = False  # tasks than these
     excerpt: str = ""  # of the first
 
     @property
@@ -52,8 +53,11 @@ def _count(groups: dict[tuple[Outcome, int, str], Failure], row: TaskRow) -> Fai
     key = (row.outcome, row.exit_code, cause(row.excerpt))
     group = groups.setdefault(key, Failure(row.outcome, row.exit_code, excerpt=row.excerpt.strip()))
     group.attempts += 1
-    if len(group.tasks) < _EXAMPLES and row.task not in group.tasks:
-        group.tasks.append(row.task)
+    if row.task not in group.tasks:
+        if len(group.tasks) < _EXAMPLES:
+            group.tasks.append(row.task)
+        else:
+            group.more = True
     return group
 
 

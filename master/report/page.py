@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.messages import BagId
-from bats.common.money import UNITS, Money, show
+from bats.common.money import Money, show
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
 from bats.master.report.renting import CALLED
@@ -61,11 +61,13 @@ def _head(told: Account) -> str:
     began = time.strftime("%d %B %Y %H:%M", time.localtime(bag.began or bag.created))
     took = duration((run.ended_at or run.now) - run.began_at)
     first = escape(bag.sweep.preview(0)) if bag.sweep.count else ""
+    counted = ("complete", "with failures")  # their words say what the numbers do
+    words = "" if bag.state in counted else escape(bag.words)
     return (
         f"<h1>{escape(bag.name)}</h1>"
         f'<p><strong class="{good}">{escape(bag.state)}</strong>: {run.done:,} of {run.total:,} '
         f"tasks done, {run.failed:,} failed, for {_amount(told, run.spent)} in {took}. "
-        f"{escape(bag.words)}</p>"
+        f"{words}</p>"
         f'<p class="soft">Bag {bag.id}, begun {began}. The first task: <code>{first}</code></p>'
     )
 
@@ -90,10 +92,12 @@ def _promise(told: Account) -> str:
                 (f"time at {sure}", f"at most {duration(offer.bounds.makespan_seconds)}",
                  duration(ended - promise.at)),
             ]  # fmt: skip
+    if run.budget is None and run.limit is not None:
+        rows.append(("all of it, the limit", _amount(told, run.limit), _amount(told, run.spent)))
     if run.budget is not None:
-        rows.append(("budget", _amount(told, run.budget), _amount(told, run.spent)))
+        rows.append(("all of it, the budget", _amount(told, run.budget), _amount(told, run.spent)))
     if run.deadline_at is not None:
-        rows.append(("deadline", duration(run.deadline_at - run.began_at),
+        rows.append(("all of it, the deadline", duration(run.deadline_at - run.began_at),
                      duration(ended - run.began_at)))  # fmt: skip
     if promise is None:
         words = "No schedule was chosen: the bag ended, or still is, in its sampling phase."
@@ -141,29 +145,35 @@ def _machines(told: Account) -> str:
             (
                 offering.name,
                 f"{_amount(told, offering.price)} / {duration(offering.atu_seconds)}",
-                f"{told.machines_by_cluster[offering.name]:,} of {offering.max_machines:,}",
+                f"{told.machines_by_cluster[offering.name]:,}",
+                f"{offering.max_machines:,}",
                 f"{done:,}",
                 duration(row.mean_seconds) if row and done else "–",
                 duration(row.longest_seconds) if row and done else "–",
                 _amount(told, cost),
-                f"{cost / UNITS / done:.4g}" if done and cost else "–",
+                show(Money(cost // done), told.bag.settings.currency, places=4)
+                if done and cost
+                else "–",
             )
         )
-    heads = ("Cluster", "Price", "Machines", "Tasks done", "Mean runtime", "Longest", "Cost",
-             "Cost of a task")  # fmt: skip
+    heads = ("Cluster", "Price", "Machines", "At a time", "Tasks done", "Mean runtime", "Longest",
+             "Cost", "Cost of a task")  # fmt: skip
     return (
-        f'<h2>Machines</h2><ul class="legend">{legend}</ul>{drawn}'
-        f"{_table(heads, rows, numbers=range(1, 8))}"
+        f'<h2>Machines</h2><ul class="legend">{legend}</ul>{_scroll("Timeline", drawn)}'
+        f"{_table(heads, rows, numbers=range(1, 9))}"
     )
 
 
 def _tasks(told: Account) -> str:
     run, currency = told.view, told.bag.settings.currency
-    parts = [progress(told.chronicle, run.total, run.now, _WIDTH)]
+    done = progress(told.chronicle, run.total, run.now, _WIDTH)
+    parts = [f"<h3>Tasks done</h3>{_scroll('Tasks over time', done)}"]
     if run.spent:
-        parts.append(money(told.spending, run.limit, run.now, _WIDTH, currency))
+        spent = money(told.spending, run.limit, run.now, _WIDTH, currency)
+        parts.append(f"<h3>Money spent</h3>{_scroll('Money over time', spent)}")
     for name, bins in sorted(runtimes_by_cluster(told.machines, told.chronicle).items()):
-        parts.append(f"<h3>Runtimes on {escape(name)}</h3>{histogram(bins, name, _WIDTH)}")
+        drawn = _scroll(f"Runtimes on {name}", histogram(bins, name, _WIDTH))
+        parts.append(f"<h3>Runtimes on {escape(name)}</h3>{drawn}")
     return f"<h2>Tasks and money over time</h2>{''.join(parts)}"
 
 
@@ -172,12 +182,12 @@ def _failures(told: Account) -> str:
         return "<h2>Failures</h2><p>None.</p>"
     parts = []
     for group in told.failures[:_MOST_FAILURES]:
-        tasks = ", ".join(map(str, group.tasks)) + (", …" if group.attempts > 8 else "")
+        tasks = ", ".join(map(str, group.tasks)) + (" …" if group.more else ".")
         output = f"<pre>{escape(group.excerpt)}</pre>" if group.excerpt else ""
         count = f"{group.attempts:,} attempt{'' if group.attempts == 1 else 's'}"
         parts.append(
             f"<h3>{count}: {escape(group.words)}</h3>"
-            f"<p>{group.for_good:,} given up for good. Tasks {tasks}.</p>{output}"
+            f"<p>{group.for_good:,} given up for good. Tasks {tasks}</p>{output}"
         )
     rest = len(told.failures) - _MOST_FAILURES
     more = f"<p>… and {rest:,} more kinds of failure.</p>" if rest > 0 else ""
@@ -186,7 +196,7 @@ def _failures(told: Account) -> str:
 
 def _decisions(told: Account) -> str:
     items = "".join(
-        f"<li><span>{duration(max(0.0, row.time))}</span>{escape(row.words)}</li>"
+        f"<li><span>{duration(max(0.0, round(row.time, 1)))}</span>{escape(row.words)}</li>"
         for row in told.decisions
     )
     return f'<h2>Decisions</h2><ol class="decisions">{items}</ol>'
@@ -229,7 +239,14 @@ def _table(
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     head = f"<tr>{cells('th', heads)}</tr>"
-    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    return _scroll(" ".join(heads).strip(), table)
+
+
+def _scroll(label: str, content: str) -> str:
+    """What is wider than a phone is moved sideways, also with the keyboard."""
+    opening = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+    return f"{opening}{content}</div>"
 
 
 def _amount(told: Account, amount: Money) -> str:

@@ -61,7 +61,7 @@ _MOST_STEPS: Final = 400  # of money over time
 CALLED: Final[Mapping[str, str]] = {
     "useful": "useful work",
     "sampling": "sampling",
-    "copies": "copies and stopped work",
+    "copies": "tail copies, stopped work",
     "failed": "failed attempts",
     "starting": "machines starting",
     "idle": "idle, paid for",

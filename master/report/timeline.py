@@ -62,8 +62,8 @@ def _lanes(
     for row, machine in enumerate(machines):
         assert machine.since is not None
         y = top + row * (_LANE + _GAP)
-        name = machine.offering.name if narrow else f"{machine.offering.name} {machine.id}"
-        drawing.words(left - 6, y + 15, _short(name, 10 if narrow else 18), "label", "end")
+        name = _short(machine.offering.name, (10 if narrow else 18) - len(f" {machine.id}"))
+        drawing.words(left - 6, y + 15, f"{name} {machine.id}", "label", "end")
         end = min(machine.paid_until, length)
         state = f"gone: {machine.reason}" if machine.gone else "there"
         hint = (

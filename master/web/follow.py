@@ -3,11 +3,13 @@
 import asyncio
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.master.brain.schedules import Schedule
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.renting import rented, spending
@@ -44,11 +46,14 @@ class Drawings:
         self._service = service
         self._followed: OrderedDict[BagId, _Followed] = OrderedDict()
 
-    async def of(self, bag: BagId, width: int) -> dict[str, Any]:
-        """All drawings of a bag as SVG, as wide as asked."""
-        width = min(max(width, _WIDTHS[0]), _WIDTHS[1])
+    async def of(self, bag: BagId, width: int, narrow: int = 0) -> dict[str, Any]:
+        """All drawings of a bag as SVG, as wide as asked; `narrow` is that of the schedules."""
+        width, narrow = _fit(width), _fit(narrow) if narrow else 0
         runner = self._service.bags.loaded.get(bag)
-        moment = _moment_of(runner) if runner else None
+        moment = None
+        if runner is not None:
+            offered = await runner.foresight.bounded(runner.engine.run)
+            moment = _moment_of(runner, offered)
         loop = asyncio.get_running_loop()
         followed = self._followed.get(bag)
         if followed is None:
@@ -59,7 +64,7 @@ class Drawings:
         self._followed.move_to_end(bag)
         async with followed.turn:
             return await loop.run_in_executor(
-                None, self._draw, bag, followed.chronicle, moment, width
+                None, self._draw, bag, followed.chronicle, moment, width, narrow
             )
 
     def _count(self, bag: BagId) -> int:
@@ -67,7 +72,12 @@ class Drawings:
             return reader.bag(bag).tasks
 
     def _draw(
-        self, number: BagId, chronicle: Chronicle, moment: _Moment | None, width: int
+        self,
+        number: BagId,
+        chronicle: Chronicle,
+        moment: _Moment | None,
+        width: int,
+        narrow: int,
     ) -> dict[str, Any]:
         with self._service.store.reader() as reader:
             row = reader.bag(number)
@@ -89,13 +99,17 @@ class Drawings:
                 {"cluster": name, "svg": histogram(bins, name, half)}
                 for name, bins in sorted(runtimes.items())
             ],
-            "scatter": scatter(moment.schedules, moment.chosen, half, currency)
+            "scatter": scatter(moment.schedules, moment.chosen, narrow or half, currency)
             if moment.schedules
             else "",
         }
 
 
-def _moment_of(runner: Runner) -> _Moment:
+def _fit(width: int) -> int:
+    return min(max(width, _WIDTHS[0]), _WIDTHS[1])
+
+
+def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
     run = runner.engine.run
     running: list[tuple[MachineId, int, float]] = [
         (machine.id, task, attempt.since)
@@ -107,7 +121,7 @@ def _moment_of(runner: Runner) -> _Moment:
         run.chosen_at,
         run.ledger.limit,
         running[:MOST_SPANS],
-        plain(run.schedules),
+        plain(offered),
         run.chosen,
     )
 

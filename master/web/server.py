@@ -212,7 +212,8 @@ class WebPage:
 
     async def _draw(self, request: web.Request) -> web.Response:
         number = await Asked(self._master, {"bag": _bag(request)}, _nothing).bag()
-        return _json(await self._drawings.of(number, _number(request, "width", 1000)))
+        width, narrow = _number(request, "width", 1000), _number(request, "scatter", 0)
+        return _json(await self._drawings.of(number, width, narrow))
 
     async def _tasks(self, request: web.Request) -> web.Response:
         query = request.query

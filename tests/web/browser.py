@@ -39,7 +39,7 @@ class Page:
         if self._session:
             message["sessionId"] = self._session
         await self._socket.send_str(json.dumps(message))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):  # the machine may be busy
             return await answer
 
     @property
@@ -155,6 +155,17 @@ class Page:
     async def end(self) -> None:
         self._hearing.cancel()
         await asyncio.gather(self._hearing, return_exceptions=True)
+
+
+async def serious_faults(page: Page, axe: str) -> list[dict[str, Any]]:
+    """What the accessibility checker axe-core, its script given, finds in this page."""
+    await page.js(axe)
+    found = await page.js(
+        "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+        ".map(v => ({id: v.id, nodes: v.nodes.map(n => n.html + ' ' + n.failureSummary)})))"
+    )
+    assert isinstance(found, list)
+    return found
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import DESKTOP, PHONE, Page
+from browser import DESKTOP, PHONE, Page, serious_faults
 from service_helpers import becomes, over, sweep
 
 from bats.master.client import Client
@@ -57,7 +57,6 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     assert run.chosen == "fastest"
     await page.shows("#timeline .use-sample")
     await page.shows("#histograms rect.use-task")
-    await page.shows("#decisions li")
     await page.becomes("/tasks done/.test(document.getElementById('headline').textContent)")
     spent = await page.becomes(
         "[...document.querySelectorAll('#tiles div')].find(d => d.innerText.startsWith('Spent'))"
@@ -72,6 +71,7 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     status = await over(client, bag)
     assert status["words"].startswith("cancelled on the web page")
     await page.becomes("document.getElementById('state').textContent === 'cancelled'")
+    await page.shows("#decisions li")
     assert page.complaints == []
     host = master.web.url.partition("?")[0]
     assert all(url.startswith(host) for url in page.requested)
@@ -178,16 +178,6 @@ async def test_a_million_tasks_weigh_no_more_than_a_few(
     assert await page.memory_bytes() < MOST_MEMORY
     await client.ask("cancel", bag=bag)
     await over(client, bag)
-
-
-async def serious_faults(page: Page, axe: str) -> list[dict[str, Any]]:
-    await page.js(axe)
-    found = await page.js(
-        "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
-        ".map(v => ({id: v.id, nodes: v.nodes.map(n => n.html + ' ' + n.failureSummary)})))"
-    )
-    assert isinstance(found, list)
-    return found
 
 
 async def looks(page: Page, picture: bytes) -> dict[str, float]:

@@ -68,7 +68,7 @@ function select(bag) {
 
 function show(live) {
   byId("bag-view").hidden = false;
-  document.title = `${live.name}: ${percent(live)} % – BaTS`;
+  document.title = `${live.phase === "choosing" ? "choose a schedule" : `${percent(live)} %`}: ${live.name} – BaTS`;
   const badge = byId("state");
   badge.textContent = live.over || live.state !== "running" ? live.state : live.phase;
   badge.className = `badge ${live.state === "complete" ? "good" : live.over ? "bad" : ""}`;
@@ -103,19 +103,21 @@ function headline(live) {
   for (const part of ["done", "failed", "running"]) bar.querySelector(`.${part}`).style.width = share(live[part]);
   const words = [`${count(live.done)} of ${count(live.total)} tasks done`];
   if (live.running) words.push(`${count(live.running)} running`);
-  if (live.failed) words.push(`${count(live.failed)} failed`);
+  if (live.phase === "choosing") words.push("waiting for your choice");
   if (live.eta_seconds && live.phase === "executing") {
     words.push(`about ${duration(live.eta_seconds)} to go, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
   }
   const said = ["complete", "with failures"].includes(live.state); // in the numbers before
   if (live.words && !said) words.push(live.words);
-  byId("headline").textContent = words.join(" · ");
+  byId("said").textContent = words.join(" · ");
+  byId("failed").textContent = `${count(live.failed)} failed`;
+  byId("failed").hidden = !live.failed;
   const currency = live.currency;
-  const limit = live.limit ?? live.budget;
+  const limit = live.chosen ? live.limit : live.budget; // before the choice the limit is the sample's
   const tiles = [
     ["Spent", money(live.spent ?? 0, currency)],
     ["Reserved", money(live.reserved ?? 0, currency)],
-    [live.chosen ? "Limit" : "Budget", limit === null || limit === undefined ? "none" : money(limit, currency)],
+    [live.chosen ? "Limit" : "Budget", limit === null || limit === undefined ? "none set" : money(limit, currency)],
     ["Machines", count(live.machines_alive)],
     ["Tasks a minute", live.speed ? count(60 * live.speed) : "–"],
     ["Schedule", live.chosen || "not chosen"],
@@ -128,13 +130,15 @@ function headline(live) {
 function schedules(live) {
   const offers = live.schedules ?? [];
   byId("schedules").hidden = offers.length === 0;
-  const key = JSON.stringify([offers, live.phase, live.chosen]);
+  const key = JSON.stringify([offers, live.phase, live.chosen, live.over]);
   if (state.offers === key) return; // so that a button is not replaced while it is pressed
   state.offers = key;
-  const mayChoose = live.phase === "choosing" || live.phase === "executing";
+  const mayChoose = !live.over && (live.phase === "choosing" || live.phase === "executing");
+  const risky = offers.some((offer) => offer.delta_n > 0);
+  byId("schedules").classList.toggle("waits", live.phase === "choosing");
   byId("schedules-words").textContent = live.phase === "choosing"
     ? "The sample is done. Choose what to pay and how long to wait; nothing more is bought until you do."
-    : `Chosen: ${live.chosen || "nothing yet"}.`;
+    : `Chosen: ${live.chosen || "nothing yet"}. Prices and times as they were offered, from the choice on.`;
   const row = (offer) => {
     const mix = live.clusters.map((cluster, k) => [offer.mix[k], cluster.name]).filter(([n]) => n)
       .map(([n, name]) => `${n} ${name}`).join(" + ") || "none";
@@ -146,11 +150,17 @@ function schedules(live) {
     button.setAttribute("aria-label", `Choose ${offer.name}`);
     const bounds = offer.bounds;
     return element("tr", { className: isChosen ? "chosen-row" : "" },
-      cell(button), cell(offer.name), cell(money(offer.cost, live.currency), "number"),
+      ...(mayChoose ? [cell(button)] : []),
+      cell(offer.name, "name"), cell(money(offer.cost, live.currency), "number"),
       cell(duration(offer.makespan_seconds), "number"), cell(mix),
-      cell(bounds ? `≤ ${money(bounds.cost, live.currency)}, ≤ ${duration(bounds.makespan_seconds)}` : "–"),
-      cell(offer.delta_n > 0 ? `${offer.delta_n} tasks may need ${money(offer.cushion, live.currency)} more` : "–"));
+      cell(bounds ? money(bounds.cost, live.currency) : "–", "number"),
+      cell(bounds ? duration(bounds.makespan_seconds) : "–", "number"),
+      ...(risky ? [cell(offer.delta_n > 0
+        ? `${offer.delta_n} tasks may need ${money(offer.cushion, live.currency)} more` : "none")] : []));
   };
+  const sure = `${Math.round(100 * (offers.find((offer) => offer.bounds)?.bounds.confidence ?? 0.9))} %`;
+  table(byId("offers"), [...(mayChoose ? [[""]] : []), ["Schedule"], ["Price", "number"], ["Time", "number"],
+    ["Machines"], [`Price, ${sure} sure`, "number"], [`Time, ${sure} sure`, "number"], ...(risky ? [["Risk"]] : [])]);
   byId("offers").replaceChildren(...offers.map(row));
 }
 
@@ -196,7 +206,8 @@ async function drawings() {
   try {
     const bag = state.bag;
     const width = byId("timeline").clientWidth || 900;
-    const made = await ask(`/api/bags/${bag}/drawings?width=${Math.round(width)}`);
+    const narrow = byId("scatter").clientWidth;
+    const made = await ask(`/api/bags/${bag}/drawings?width=${Math.round(width)}&scatter=${Math.round(narrow)}`);
     if (bag !== state.bag) return;
     for (const id of ["timeline", "progress", "money", "scatter"]) draw(byId(id), made[id]);
     byId("histograms").replaceChildren(...made.histograms.map(({ cluster, svg }) => {
@@ -211,8 +222,6 @@ async function drawings() {
   }
 }
 
-table(byId("offers"), [[""], ["Schedule"], ["Price", "number"], ["Time", "number"], ["Machines"],
-  ["With confidence"], ["Risk"]]);
 table(byId("clusters"), [["Cluster"], ["Price", "number"], ["Machines", "number"], ["Planned", "number"],
   ["Mean runtime", "number"], ["Known", "number"], ["Remarks"]]);
 tasks.setUp(told);

@@ -89,7 +89,7 @@ export function sure(title, words, yes) {
     const done = (answer) => () => { resolve(answer); dialog.close(); };
     byId("sure-yes").onclick = done(true);
     byId("sure-no").onclick = done(false);
-    dialog.onclose = () => resolve(false);
+    dialog.onclose = () => { if (!dialog.open) resolve(false); }; // told late, it may be open again
     dialog.showModal();
   });
 }

@@ -93,6 +93,11 @@ export function setUp(told) {
   let waiting;
   byId("text").oninput = () => { clearTimeout(waiting); waiting = setTimeout(again, 250, 0); };
   for (const id of ["outcomes", "sort", "descending"]) byId(id).onchange = () => again(0);
+  byId("failed").onclick = () => {
+    byId("outcomes").selectedIndex = 2;
+    again(0);
+    byId("tasks-title").scrollIntoView();
+  };
   byId("filter").onsubmit = (event) => { event.preventDefault(); again(0); };
   byId("previous").onclick = () => again(state.offset - PAGE);
   byId("next").onclick = () => again(state.offset + PAGE);
