@@ -184,10 +184,11 @@ class Batch(abc.ABC):
             await self._cancel(ids)
 
     async def list_ours(self) -> Sequence[Orphan]:
+        alive = {m: job for m, job in (await self._ours()).items() if job.state is not State.GONE}
+        self._book.revive(alive)
         return [
             Orphan(machine, self._offering.name, self._address(job), self._cost_of(job))
-            for machine, job in (await self._ours()).items()
-            if job.state is not State.GONE
+            for machine, job in alive.items()
         ]
 
     async def log(self, machine: MachineId) -> str:

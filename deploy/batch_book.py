@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -106,6 +106,12 @@ class Book:
             return None
         gone = Gone(facts["gone"]) if facts["gone"] else None
         return Sighting(**{**facts, "state": State(facts["state"]), "gone": gone})
+
+    def revive(self, machines: Iterable[MachineId]) -> None:
+        """They live, though some may have been held to be gone."""
+        for machine in machines:
+            if self.find(machine):
+                self._path(machine, "end").unlink(missing_ok=True)
 
     def exit(self, machine: MachineId) -> Exit | None:
         try:

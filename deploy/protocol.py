@@ -112,7 +112,10 @@ class Backend(Protocol):
         ...
 
     async def list_ours(self) -> Sequence[Orphan]:
-        """Everything this master ever started here that still lives, found by tag or job name."""
+        """Everything this master ever started here that still lives, found by tag or job name.
+
+        What it tells of, `status` does not hold to be gone any more.
+        """
         ...
 
     async def log(self, machine: MachineId) -> str:

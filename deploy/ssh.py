@@ -151,9 +151,9 @@ class Ssh:
             if isinstance(answer, BackendError):
                 continue  # what lives there ends with its lease
             for machine, seen in answer.items():
-                if not self._places.host(machine):  # the state folder was lost
+                if machine not in self._places.on(name):  # held lost; or the state folder was
                     self._places.take(machine, name)
-                where = _at(name, seen)
+                where = self._last[machine] = _at(name, seen)
                 orphans.append(
                     Orphan(machine, self._offering.name, where.address, where.charged_seconds)
                 )

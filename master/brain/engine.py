@@ -22,6 +22,7 @@ from bats.master.brain.events import (
     Chosen,
     Ended,
     Event,
+    Found,
     Gone,
     Joined,
     Retried,
@@ -174,6 +175,21 @@ def _announced(run: Run, event: Announced) -> None:
         planning.replan(run, "a machine is taken away")
 
 
+def _found(run: Run, event: Found) -> None:
+    """It counts as silent until its worker speaks; without the money for it, it is stopped."""
+    machine = run.machines.get(event.machine)
+    if machine is None or machine.alive:
+        return
+    if run.phase not in dispatch.BUSY_PHASES:
+        run.out.append(StopMachine(machine.id, "not needed any more"))
+    elif fleet.take_back(run, machine, event.unpaid_since):
+        run.say(f"machine {machine.id} ({machine.offering.name}) was held to be gone and lives")
+    else:
+        reason = "held to be gone, it lives, and the budget does not cover it"
+        run.say(f"machine {machine.id} ({machine.offering.name}) is stopped: {reason}")
+        run.out.append(StopMachine(machine.id, reason))
+
+
 def _gone(run: Run, event: Gone) -> None:
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive:
@@ -252,6 +268,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Joined: _joined,
     Silent: _silent,
     Announced: _announced,
+    Found: _found,
     Gone: _gone,
     Ended: _ended,
     Returned: _returned,

@@ -49,6 +49,14 @@ class Announced:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A machine that was held to be gone lives; its bill since then is in no books yet."""
+
+    machine: MachineId
+    unpaid_since: float | None  # None: it is not charged yet
+
+
 class Cause(Enum):
     """Why a machine is gone, as far as the brain must tell it apart."""
 
@@ -132,6 +140,7 @@ Event = (
     | Joined
     | Silent
     | Announced
+    | Found
     | Gone
     | Ended
     | Returned

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from bats.common.billing import charge, charge_atus
+from bats.common.billing import atus, charge, charge_atus
 from bats.common.money import NOTHING
 from bats.master.brain.commands import RenewLease, StartMachines, StopMachine
 from bats.master.brain.machine import Machine, MachineState
@@ -42,6 +42,22 @@ def stop(run: Run, machine: Machine, reason: str) -> None:
     run.hungry.pop(machine.id, None)
     run.idle.pop(machine.id, None)
     run.out.append(StopMachine(machine.id, reason))
+
+
+def take_back(run: Run, machine: Machine, unpaid_since: float | None) -> bool:
+    """It was held to be gone; False when the ledger does not cover what it costs from then on."""
+    offering = machine.offering
+    owed = 0 if unpaid_since is None else atus(offering, max(0.0, run.now - unpaid_since))
+    term = max(run.first_term(offering), owed)
+    if not run.ledger.reserve(machine.id, charge_atus(offering, term)):
+        return False
+    machine.move(MachineState.SILENT)
+    machine.atus, machine.nr, machine.charged_since = term, 0, unpaid_since
+    machine.leaving, machine.draining = False, ""
+    run.add(machine)
+    if unpaid_since is not None:
+        announce(run, machine)
+    return True
 
 
 def charged(run: Run, machine: Machine, since: float) -> None:

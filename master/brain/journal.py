@@ -19,6 +19,7 @@ from bats.master.brain.events import (
     Ended,
     Ending,
     Event,
+    Found,
     Gone,
     Joined,
     Retried,
@@ -45,6 +46,7 @@ CODES: Final[Mapping[type, int]] = {
     SetAside: 10,
     Woken: 11,
     Announced: 12,
+    Found: 13,
 }
 """Written to disk: never change one, only add."""
 
@@ -64,6 +66,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     10: SetAside,
     11: Woken,
     12: lambda machine, reason: Announced(MachineId(machine), reason),
+    13: lambda machine, unpaid_since: Found(MachineId(machine), unpaid_since),
 }
 
 

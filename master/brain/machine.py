@@ -26,7 +26,7 @@ MOVES: Final = {
     _S.UP: {_S.UP, _S.SILENT, _S.STOPPING, _S.GONE},
     _S.SILENT: {_S.UP, _S.STOPPING, _S.GONE},
     _S.STOPPING: {_S.GONE},
-    _S.GONE: set[MachineState](),
+    _S.GONE: {_S.SILENT},  # found alive after all
 }
 """Legal moves; anything else is a bug."""
 

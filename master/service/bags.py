@@ -95,7 +95,7 @@ class Bags:
             if row.gone is None and not by_hand(row.id) and bag_of(row.id) not in self.loaded:
                 offerings += bag_from(reader.bag(row.bag)).settings.offerings
                 self._store.machine(row._replace(gone=row.requested, reason="left over"))
-        self._fleet.clean_up([*offerings, *self.offerings()])
+        self._fleet.clean_up([*offerings, *self.offerings()], self.loaded)
 
     def offerings(self) -> list[Offering]:
         """Wherever machines of ours may be: the master's own, and those of bags in memory."""

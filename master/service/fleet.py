@@ -1,26 +1,31 @@
 """The fleet: carries out what bags want of machines, each at the back end of its offering."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
 from bats.common.errors import BatsError
-from bats.common.messages import MachineId
+from bats.common.messages import BagId, MachineId
 from bats.common.offering import Offering
-from bats.deploy.protocol import Backend, Orphan, Site
+from bats.deploy.protocol import Backend, Site
 from bats.deploy.registry import backend
 from bats.master.brain.events import Cause, SetAside
 from bats.master.brain.machine import MachineState
 from bats.master.brain.state import MANUAL
 from bats.master.service.admission import Admission
 from bats.master.service.files import Files
-from bats.master.service.numbers import by_hand, outside
+from bats.master.service.numbers import by_hand, inside, outside
 from bats.master.service.options import Options, Place, place_of
 from bats.master.service.runner import Runner
+from bats.master.service.strays import Handling, Stray, stray_of, unpaid_since
 from bats.master.service.workers import Workers
 from bats.master.service.yard import Watched, Yard, Yardkeeper
 from bats.master.store.store import Store
+
+_ANSWER_SECONDS: Final = 20.0  # for a back end to say which machines it has
 
 log = structlog.get_logger()
 
@@ -128,45 +133,80 @@ class Fleet:
 
     # --- what is left over ------------------------------------------------------------------------
 
-    def clean_up(self, offerings: Iterable[Offering]) -> None:
-        """Find machines of an earlier life of this master that are in no book, and stop them."""
-        task = asyncio.create_task(self._clean_up(list(offerings)))
+    def clean_up(self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner]) -> None:
+        """Stop machines of an earlier life of this master that no bag can take back."""
+        task = asyncio.create_task(self._clean_up(list(offerings), runners))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _clean_up(self, offerings: list[Offering]) -> None:
-        await self.orphans(offerings, stop=True)
+    async def _clean_up(self, offerings: list[Offering], runners: Mapping[BagId, Runner]) -> None:
+        await self.strays(offerings, runners, Handling.STOP_LOST)
 
-    async def orphans(self, offerings: Iterable[Offering], *, stop: bool) -> list[Orphan]:
-        """What the back ends of these offerings have that is in no bag's books."""
-        found: list[Orphan] = []
-        for offering in {place_of(one): one for one in offerings if one.backend != MANUAL}.values():
-            try:
-                found += await self._orphans_of(offering, stop=stop)
-            except BatsError as error:
-                log.warning("cannot look for left-over machines", offering=offering.name,
-                            reason=str(error))  # fmt: skip
-            except Exception:
-                log.exception("back end failed", offering=offering.name)
-        return found
+    async def strays(
+        self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
+    ) -> tuple[list[Stray], dict[str, str]]:
+        """What the back ends of these have that is in no bag's books; who did not say, and why."""
+        places = {place_of(one): one for one in offerings if one.backend != MANUAL}
+        asked = (self._strays_of(one, runners, do) for one in places.values())
+        found: list[Stray] = []
+        mute: dict[str, str] = {}
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for offering, answer in zip(places.values(), answers, strict=True):
+            if isinstance(answer, list):
+                found += answer
+                continue
+            mute[str(offering.name)] = str(answer) or "it did not answer in time"
+            unexpected = None if isinstance(answer, BatsError | TimeoutError) else answer
+            log.warning("cannot look for left-over machines", offering=offering.name,
+                        reason=str(answer), exc_info=unexpected)  # fmt: skip
+        return found, mute
 
-    async def _orphans_of(self, offering: Offering, *, stop: bool) -> list[Orphan]:
-        backend = self._yard(offering).backend
-        listed = await backend.list_ours()
-        orphans = [orphan for orphan in listed if orphan.machine not in self._machines]
-        for orphan in orphans:
-            log.warning(
-                "a machine that is in no bag's books",
-                offering=offering.name,
-                machine=orphan.machine,
-                address=orphan.address,
-                charged_seconds=orphan.charged_seconds,
-                stopped=stop,
-            )
-        numbers = [one.machine for one in orphans if one.machine is not None]
-        if stop and numbers:
-            await backend.stop(numbers)
-        return orphans
+    async def _strays_of(
+        self, offering: Offering, runners: Mapping[BagId, Runner], do: Handling
+    ) -> list[Stray]:
+        yard = self._yard(offering)
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            listed = await yard.backend.list_ours()
+        strays = [
+            stray_of(offering, orphan, runners)
+            for orphan in listed
+            if orphan.machine not in self._machines
+        ]
+        to_stop = [one for one in strays if do.stops(one)]
+        if numbers := [one.number for one in to_stop if one.number is not None]:
+            await yard.backend.stop(numbers)
+        told = []
+        for one in strays:
+            done = "stopped" if one in to_stop else ""
+            if do is Handling.TAKE_BACK and not one.lost and self._take_back(yard, one, runners):
+                done = "taken back"
+            told.append(replace(one, done=done))
+            log.warning("a machine that is in no bag's books", offering=offering.name,
+                        machine=one.number, address=one.address, done=done or "nothing",
+                        charged_seconds=one.charged_seconds)  # fmt: skip
+        return told
+
+    def _take_back(self, yard: Yard, stray: Stray, runners: Mapping[BagId, Runner]) -> bool:
+        """Its worker is admitted again; until it speaks the machine counts as silent."""
+        assert stray.number is not None
+        assert stray.bag is not None
+        assert self.workers is not None
+        machine, runner = stray.number, runners[stray.bag]
+        row = runner.machines[machine]
+        known = runner.engine.run.machines[inside(machine)]
+        since = None
+        if stray.charged_seconds is not None:
+            now = runner.clock()
+            since = unpaid_since(known.offering, row, stray.charged_seconds, now)
+        watched = Watched(machine, runner, known.cluster)
+        watched.asked = watched.joined = True
+        watched.charged_since = row.charged_since if row.charged_since is not None else since
+        self._machines[machine] = yard, watched
+        self._admission.admit(machine, row.public_key.decode(), ticket=row.joined is None)
+        yard.adopt(watched)
+        taken = runner.found(machine, since)
+        self.workers.expect(machine)
+        return taken
 
     def _yard(self, offering: Offering) -> Yard:
         key = place_of(offering)

@@ -127,6 +127,9 @@ class Hall:
                 return
         worker = self._workers.on(route)
         if worker is None:  # it has a newer connection, or has not said Hello
+            known = peer.role is not Role.MACHINE or self._workers.of(peer.machine) is not None
+            if isinstance(message, Heartbeat) and not known:
+                self._send(route, Refused("say Hello first: you had been forgotten", retry=True))
             return
         rule = _RULES.get(type(message))
         if rule is not None:

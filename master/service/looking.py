@@ -9,6 +9,7 @@ from bats.common.messages import BagId, TaskId
 from bats.master.service import reading
 from bats.master.service.asked import Asked, Body
 from bats.master.service.plain import plain
+from bats.master.service.strays import Handling
 from bats.master.store.reader import Reader
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
@@ -70,11 +71,14 @@ async def machines(asked: Asked) -> Body:
 
 
 async def orphans(asked: Asked) -> Body:
-    """Machines at the back ends that are in no bag's books; `stop` ends them."""
-    found = await asked.service.fleet.orphans(
-        asked.service.bags.offerings(), stop=bool(asked.body.get("stop"))
-    )
-    return {"orphans": plain(found)}
+    """Machines at the back ends that are in no bag's books; `do`: "stop" them, or "adopt" them."""
+    words = {"": Handling.LOOK, "stop": Handling.STOP, "adopt": Handling.TAKE_BACK}
+    do = asked.text("do", "")
+    if do not in words:
+        raise UsageError(f'`do` should be "stop" or "adopt", not {quoted(do)}.')
+    bags = asked.service.bags
+    found, mute = await asked.service.fleet.strays(bags.offerings(), bags.loaded, words[do])
+    return {"orphans": [plain(one) for one in found], "mute": mute}
 
 
 async def decisions(asked: Asked) -> Body:

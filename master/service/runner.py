@@ -16,7 +16,7 @@ import structlog
 from bats.common.billing import charge
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
-from bats.common.money import NOTHING
+from bats.common.money import NOTHING, Money
 from bats.master.brain.commands import (
     Command,
     Decided,
@@ -37,6 +37,7 @@ from bats.master.brain.events import (
     Ended,
     Ending,
     Event,
+    Found,
     Gone,
     Joined,
     Returned,
@@ -338,6 +339,17 @@ class Runner:
     def silent(self, machine: MachineId) -> None:
         self.happen(Silent(inside(machine)))
 
+    def found(self, machine: MachineId, unpaid_since: float | None) -> bool:
+        """A machine that was held to be gone lives; whether the bag can pay for it and takes it."""
+        self.happen(Found(inside(machine), unpaid_since))
+        taken = self.wants(machine)
+        if taken:
+            row = self.machines[machine]._replace(gone=None, reason="")
+            self.machines[machine] = row
+            self._store.machine(row)
+        self._change()
+        return taken
+
     def announced(self, machine: MachineId, reason: str) -> None:
         """The provider takes it away soon."""
         self.happen(Announced(inside(machine), reason))
@@ -364,6 +376,7 @@ class Runner:
             known = self.engine.run.machines.get(inside(machine))
             since = known.charged_since if known else None
             cost = charge(known.offering, at - since) if known and since is not None else NOTHING
+            cost = Money(row.cost + cost)  # of earlier lives, if it was once held to be gone
             self.machines[machine] = row._replace(gone=at, reason=detail or cause.value, cost=cost)
             self._store.machine(self.machines[machine])
         self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
