@@ -103,7 +103,7 @@ class Session:
             await self._runner.idle.wait()
         end_descendants()  # also what left its group
         self._reports.flush()
-        if self._link.up and self._welcome:
+        if self._reports.waiting or (self._link.up and self._welcome):
             await self._say_goodbye()
         if not self._ended.done():
             self._ended.set_result(exit_code)
@@ -114,8 +114,8 @@ class Session:
             self._ended.set_exception(error)
 
     async def _say_goodbye(self) -> None:
-        """Once the master has everything, or too late."""
-        patience = self._loop.time() + _FAREWELL_SECONDS
+        """Once the master has everything, or too late; a link that is down may come back."""
+        patience = self._loop.time() + self._farewell_seconds()
         while (self._reports.waiting or self._files.outputs.under_way) and not self._hurried:
             self._settled.clear()
             try:
@@ -124,8 +124,11 @@ class Session:
             except TimeoutError:
                 log.warning("last results not acknowledged", results=self._reports.waiting)
                 break
-            patience = self._loop.time() + min(_FAREWELL_SECONDS, self._lease.left(boot_clock()))
+            patience = self._loop.time() + self._farewell_seconds()
         self._say(m.Goodbye(self._stopping))
+
+    def _farewell_seconds(self) -> float:
+        return min(_FAREWELL_SECONDS, self._lease.left(boot_clock()))
 
     # --- the clock --------------------------------------------------------------------------------
 

@@ -61,6 +61,21 @@ def test_a_new_master_with_the_old_keys_is_told_what_is_held(
         again.close()
 
 
+def test_told_to_end_while_the_link_is_down_it_delivers_first(master: Any, start: Start) -> None:
+    daemon = start()
+    master.welcome()
+    master.order("true")
+    (result,) = master.hear(m.Results).results
+    again = _restarted(master)
+    try:
+        daemon.process.send_signal(signal.SIGTERM)
+        again.welcome()
+        assert again.results(1) == [result]
+        assert "SIGTERM" in again.hear(m.Goodbye).reason
+    finally:
+        again.close()
+
+
 def _restarted(master: Any) -> Any:
     """The master's process is gone; another with its keys takes its port."""
     master.close()
