@@ -21,6 +21,7 @@ COMMANDS: Final = (
     "master",
     "worker",
     "submit",
+    "simulate",
     "schedules",
     "choose",
     "status",

@@ -28,6 +28,7 @@ class Workload:
     name: str
     about: str
     draw: Callable[[int, Generator], Runtimes]
+    count: int = 0  # how many runtimes are known; 0: drawn from a distribution
 
 
 def normal(mean_minutes: float = 15.0, sigma_minutes: float = math.sqrt(5)) -> Workload:
@@ -37,7 +38,7 @@ def normal(mean_minutes: float = 15.0, sigma_minutes: float = math.sqrt(5)) -> W
         minutes = rng.normal(mean_minutes, sigma_minutes, n)
         return np.maximum(minutes, mean_minutes / 100) * MINUTE
 
-    return Workload("normal", f"normal, {mean_minutes:g} ± {sigma_minutes:.3g} min", draw)
+    return Workload("normal", f"normal, {mean_minutes:.3g} ± {sigma_minutes:.3g} min", draw)
 
 
 def truncated_levy(scale_minutes: float = 12.0, longest_minutes: float = 45.0) -> Workload:
@@ -50,7 +51,7 @@ def truncated_levy(scale_minutes: float = 12.0, longest_minutes: float = 45.0) -
         return minutes * MINUTE
 
     return Workload(
-        "levy", f"Lévy, scale {scale_minutes:g} min, up to {longest_minutes:g} min", draw
+        "levy", f"Lévy, scale {scale_minutes:.3g} min, up to {longest_minutes:.3g} min", draw
     )
 
 
@@ -87,7 +88,7 @@ def log_normal(mean_minutes: float = 15.0, sigma: float = 1.0) -> Workload:
     def draw(n: int, rng: Generator) -> Runtimes:
         return rng.lognormal(math.log(mean_minutes * MINUTE) - sigma**2 / 2, sigma, n)
 
-    return Workload("log-normal", f"log-normal, mean {mean_minutes:g} min, σ {sigma:g}", draw)
+    return Workload("log-normal", f"log-normal, mean {mean_minutes:.3g} min, σ {sigma:g}", draw)
 
 
 def weibull(mean_minutes: float = 15.0, shape: float = 0.8) -> Workload:
@@ -97,7 +98,7 @@ def weibull(mean_minutes: float = 15.0, shape: float = 0.8) -> Workload:
         )
         return np.maximum(seconds, mean_minutes / 1000 * MINUTE)
 
-    return Workload("weibull", f"Weibull, mean {mean_minutes:g} min, shape {shape:g}", draw)
+    return Workload("weibull", f"Weibull, mean {mean_minutes:.3g} min, shape {shape:g}", draw)
 
 
 def bimodal(
@@ -111,7 +112,7 @@ def bimodal(
         return centre * spread * MINUTE
 
     return Workload(
-        "bimodal", f"{short_minutes:g} min, or {long_minutes:g} for {long_share:.0%}", draw
+        "bimodal", f"{short_minutes:.3g} min, or {long_minutes:.3g} for {long_share:.0%}", draw
     )
 
 
@@ -123,12 +124,12 @@ def truncated_pareto(
         minutes: Runtimes = shortest_minutes * (1 - rng.random(n) * (1 - beyond)) ** (-1 / alpha)
         return minutes * MINUTE
 
-    return Workload("pareto", f"Pareto, {shortest_minutes:g} to {longest_minutes:g} min", draw)
+    return Workload("pareto", f"Pareto, {shortest_minutes:.3g} to {longest_minutes:.3g} min", draw)
 
 
 def constant(minutes: float = 15.0) -> Workload:
     return Workload(
-        "constant", f"every task {minutes:g} min", lambda n, _: np.full(n, minutes * MINUTE)
+        "constant", f"every task {minutes:.3g} min", lambda n, _: np.full(n, minutes * MINUTE)
     )
 
 
@@ -141,7 +142,8 @@ def from_runtimes(seconds: Sequence[float], name: str = "runtimes") -> Workload:
     def draw(n: int, rng: Generator) -> Runtimes:
         return rng.choice(known, n, replace=n > known.size)
 
-    return Workload(name, f"{known.size} runtimes, mean {known.mean() / MINUTE:.3g} min", draw)
+    about = f"{known.size} runtimes, mean {known.mean() / MINUTE:.3g} min"
+    return Workload(name, about, draw, known.size)
 
 
 def from_csv(path: Path, column: str | None = None) -> Workload:

@@ -1,0 +1,207 @@
+"""What would it cost? A bag run many times in virtual time, by the engine that runs it for real.
+
+Each run draws its bag anew. Cases are ways to choose: a schedule's name, a budget, a deadline.
+Every case sees the same bags, once with the tail strategy asked about and once without any.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+
+from bats.common.money import NOTHING, Money
+from bats.common.offering import Offering
+from bats.master.brain.engine import Engine
+from bats.master.brain.mix import Mix
+from bats.master.brain.settings import Settings
+from bats.master.brain.state import Phase
+from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.workloads import Runtimes, Workload
+
+NO_TAIL: Final = "none"
+_EDGE: Final = 0.05  # a range leaves out so much at either end
+
+V = TypeVar("V", bound=float)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is the same in every case. A task of runtime t takes t/speed on a cluster's machine."""
+
+    tasks: int
+    offerings: tuple[Offering, ...]
+    speeds: tuple[float, ...]
+    deadline_seconds: float | None = None
+    start_seconds: float = 0.0  # from asking for a machine to its first task
+    term_seconds: float = 60.0
+    replicate: bool = True
+    currency: str = "$"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    rule: str
+    budget: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run."""
+
+    done: int
+    seconds: float
+    cost: Money
+    mix: Mix | None  # as chosen; None: the bag ended with its sample
+    sample_seconds: float
+    sample_cost: Money  # what its machines were paid for when the schedule was chosen
+    words: str  # how it ended
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Generic[V]):
+    """The median, and what nine of ten runs lie between."""
+
+    low: V
+    median: V
+    high: V
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All runs of a case. Times are those of runs that finished the bag."""
+
+    case: Case
+    runs: int
+    finished: int  # runs that did all tasks; none ever spends more than its budget
+    in_time: int  # of these, within the deadline
+    mix: Mix | None  # the one most often chosen
+    seconds: Range[float] | None
+    cost: Range[Money]
+    sample_time: float  # share of the makespan
+    sample_cost: float  # share of the cost
+    saved_seconds: float | None  # by the tail strategy, in the median
+    saved_cost: Money | None
+    words: str  # how a run ended that did not finish
+
+
+Job = tuple[World, Case, str, Runtimes, int]
+
+
+def study(
+    world: World,
+    cases: Sequence[Case],
+    workload: Workload,
+    *,
+    tail: str = "stochastic+random",
+    runs: int = 30,
+    seed: int = 1,
+    workers: int = 1,
+    step: Callable[[], None] = lambda: None,
+) -> list[Summary]:
+    """`step` is called once for each of the simulations; `simulations` says how many."""
+    tails = _tails(tail)
+    outcomes: dict[tuple[Case, str], list[Outcome]] = {(c, t): [] for c in cases for t in tails}
+    pool = ProcessPoolExecutor(workers) if workers > 1 else None
+    try:
+        for number in range(runs):
+            drawn = workload.draw(world.tasks, np.random.default_rng([seed, number]))
+            jobs: list[Job] = [(world, c, t, drawn, seed + number) for c, t in outcomes]
+            found = pool.map(simulated, jobs) if pool else map(simulated, jobs)
+            for into, outcome in zip(outcomes.values(), found, strict=True):
+                into.append(outcome)
+                step()
+    finally:
+        if pool:
+            pool.shutdown(cancel_futures=True)
+    return [
+        _summary(world, case, outcomes[case, tail], outcomes[case, tails[-1]]) for case in cases
+    ]
+
+
+def simulations(cases: Sequence[Case], tail: str, runs: int) -> int:
+    return len(cases) * len(_tails(tail)) * runs
+
+
+def simulated(job: Job) -> Outcome:
+    """One run of one case."""
+    world, case, tail, runtimes, seed = job
+    chosen: list[tuple[float, Money, Mix]] = []
+    committed = NOTHING
+
+    def look(engine: Engine) -> None:
+        nonlocal committed
+        run = engine.run
+        if run.phase is Phase.SAMPLING:
+            committed = run.ledger.committed
+        elif run.chosen and not chosen:
+            there = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
+            chosen.append((run.chosen_at, committed, run.plan.mix if run.plan else there))
+
+    settings = Settings(
+        world.tasks,
+        world.offerings,
+        case.budget,
+        world.deadline_seconds,
+        case.rule,
+        replicate=world.replicate,
+        tail=tail,
+        term_seconds=world.term_seconds,
+        currency=world.currency,
+        seed=seed,
+    )
+    simulation = Simulation(
+        settings,
+        lambda task, cluster: float(runtimes[task]) / world.speeds[cluster],
+        Conditions(start_seconds=lambda _rng, _cluster: world.start_seconds),
+        seed,
+        after_event=look,
+    )
+    history = simulation.run()
+    run = simulation.engine.run
+    took = run.ended_at or run.now
+    cost = run.ledger.settled
+    at, before, mix = chosen[0] if chosen else (took, cost, None)
+    words = history.end.words if history.end else ""
+    return Outcome(run.tasks.done, took, cost, mix, at, before, words)
+
+
+def _tails(tail: str) -> list[str]:
+    return [tail] if tail == NO_TAIL else [tail, NO_TAIL]
+
+
+def _summary(
+    world: World, case: Case, ours: Sequence[Outcome], without: Sequence[Outcome]
+) -> Summary:
+    finished = [one for one in ours if one.done == world.tasks]
+    deadline = world.deadline_seconds
+    both = [
+        (mine, other)
+        for mine, other in zip(ours, without, strict=True)
+        if mine.done == other.done == world.tasks and ours is not without
+    ]
+    failures = [one.words for one in ours if one.done < world.tasks]
+    return Summary(
+        case,
+        len(ours),
+        len(finished),
+        sum(deadline is None or one.seconds <= deadline for one in finished),
+        Counter(one.mix for one in ours).most_common(1)[0][0],
+        _range([one.seconds for one in finished]) if finished else None,
+        _range([one.cost for one in ours]),
+        median(one.sample_seconds / one.seconds if one.seconds else 0.0 for one in ours),
+        median(one.sample_cost / one.cost if one.cost else 0.0 for one in ours),
+        median(other.seconds - mine.seconds for mine, other in both) if both else None,
+        Money(round(median(other.cost - mine.cost for mine, other in both))) if both else None,
+        failures[0] if failures else "",
+    )
+
+
+def _range(values: Sequence[V]) -> Range[V]:
+    rising = sorted(values)
+    last = len(rising) - 1
+    return Range(*(rising[round(share * last)] for share in (_EDGE, 0.5, 1 - _EDGE)))

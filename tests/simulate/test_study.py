@@ -1,0 +1,109 @@
+"""A study runs the engine on bags of the user's own and sums up what came of them."""
+
+from pathlib import Path
+
+import pytest
+
+from bats.common.errors import UsageError
+from bats.common.money import money
+from bats.common.offering import ClusterName, Offering
+from bats.master.simulate.study import Case, World, simulations, study
+from bats.master.simulate.workloads import constant, normal, truncated_levy
+from bats.master.simulate.written import of_clusters, workload
+
+OFFERINGS = (
+    Offering(ClusterName("slow"), money(1), 3600, 8),
+    Offering(ClusterName("fast"), money(3), 3600, 8),
+)
+WORLD = World(150, OFFERINGS, (1.0, 2.0))
+FASTEST, CHEAPEST = Case("fastest", "fastest"), Case("cheapest", "cheapest")
+
+
+def test_the_same_seed_tells_the_same_with_any_number_of_workers() -> None:
+    one, two = (study(WORLD, [FASTEST], normal(), runs=3, workers=w) for w in (1, 2))
+    assert one == two
+    assert study(WORLD, [FASTEST], normal(), runs=3, seed=9) != one
+
+
+def test_more_money_buys_less_time_and_no_run_costs_more_than_its_budget() -> None:
+    cases = [Case(f"${n}", "fastest", money(n)) for n in (5, 60, 90)]
+    least, some, more = study(WORLD, cases, normal(), runs=4)
+    assert (least.finished, some.finished, more.finished) == (0, 4, 4)
+    assert least.seconds is None
+    assert "choose a budget of" in least.words
+    assert some.seconds is not None
+    assert more.seconds is not None
+    assert more.seconds.median <= some.seconds.median
+    assert all(s.cost.high <= (s.case.budget or 0) for s in (least, some, more))
+
+
+def test_every_simulation_is_a_step_and_none_is_compared_with_itself() -> None:
+    steps: list[None] = []
+    [alone] = study(
+        WORLD, [FASTEST], normal(), tail="none", runs=2, step=lambda: steps.append(None)
+    )
+    assert len(steps) == simulations([FASTEST], "none", 2) == 2
+    assert alone.saved_seconds is None
+    assert simulations([FASTEST, CHEAPEST], "random", 2) == 8
+
+
+def test_the_tail_strategy_saves_time_in_a_bag_with_long_tasks() -> None:
+    [told] = study(WORLD, [Case("$200", "fastest", money(200))], truncated_levy(), runs=6)
+    assert told.saved_seconds is not None
+    assert told.saved_seconds > 0
+    assert 0 < told.sample_time < 1
+    assert 0 < told.sample_cost < 1
+
+
+def test_free_machines_need_no_sample_and_a_deadline_is_met_or_not() -> None:
+    here = (Offering(ClusterName("here"), money(0), 3600, 1, slots=4),)
+    for deadline, in_time in ((1000.0, 0), (2000.0, 2)):
+        world = World(8, here, (1.0,), deadline)
+        [told] = study(world, [FASTEST], constant(10), runs=2)
+        assert (told.cost.high, told.mix, told.in_time) == (0, (1,), in_time)
+
+
+@pytest.mark.parametrize(
+    ("written", "about"),
+    [
+        ("normal:mean=1h,sigma=5m", "normal, 60 ± 5 min"),
+        ("levy", "Lévy, scale 12 min, up to 45 min"),
+        ("log-normal:mean=30m,sigma=0.5", "log-normal, mean 30 min, σ 0.5"),
+        ("90s", "every task 1.5 min"),
+    ],
+)
+def test_runtimes_are_read_as_users_write_them(written: str, about: str) -> None:
+    assert workload(written).about == about
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("norml", "distributions are normal, levy"),
+        ("nowhere.csv", "neither a file"),
+        ("normal:mean", "'mean' says nothing; normal takes mean, sigma"),
+        ("normal:mu=3m", "normal takes mean, sigma"),
+        ("normal:mean=soon", "'soon' is not a duration"),
+        ("weibull:shape=x", "'x' is not a number"),
+        ("levy:scale=0s", "should be above 0"),
+        ("multi-modal:mean=3m", "takes no parameters"),
+        ("-5s", "neither a file"),
+    ],
+)
+def test_what_says_no_runtimes_is_refused_in_a_sentence(written: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        workload(written)
+
+
+def test_a_file_that_is_no_csv_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(UsageError, match="no CSV file"):
+        workload(str(tmp_path / "picture.png"))
+
+
+def test_an_earlier_run_tells_runtimes_and_speeds() -> None:
+    drawn, speeds = of_clusters({"slow": [10, 20, 30], "fast": [5, 15], "idle": []})
+    assert speeds == {"slow": 1.0, "fast": 2.0}
+    assert drawn.count == 5
+    with pytest.raises(UsageError, match="No task"):
+        of_clusters({"slow": []})
