@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import structlog
 
-from bats.common.errors import UsageError
+from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import AttemptId, BagId, MachineId, Outcome, Result
 from bats.common.offering import Offering
 from bats.master.brain.events import Begin, Cause, Event
@@ -63,12 +63,15 @@ class Bags:
         self._by_hand = 0  # the last number given
         self._last_bag = BagId(0)
         self._timers: set[asyncio.TimerHandle] = set()
+        self._reading: asyncio.Task[None] | None = None  # the journal of the next bag
         self._renewing = self._loop.call_later(FREE_LEASE_SECONDS * _RENEW_SHARE, self._renew)
 
     def close(self) -> None:
         self._renewing.cancel()
         for timer in self._timers:
             timer.cancel()
+        if self._reading:
+            self._reading.cancel()
         for runner in self.loaded.values():
             runner.close()
 
@@ -156,7 +159,7 @@ class Bags:
 
     def go_on(self) -> None:
         """Begin the next bag if none runs."""
-        if self.running is not None:
+        if self.running is not None or self._reading is not None:
             return
         waiting = [bag for bag in self.known.values() if bag.state == QUEUED]
         if not waiting:
@@ -170,9 +173,8 @@ class Bags:
             bag.pending.append(plain_event(Begin()))
             runner = self._load(bag, Replayed.of(bag, ()))
         elif runner is None:
-            with self._store.reader() as reader:
-                runner = self._load(bag, Replayed.of(bag, reader.events(bag.id)))
-                runner.machines = {row.id: row for row in reader.machines(bag.id)}
+            self._reading = self._loop.create_task(self._read_then_go_on(bag))
+            return
         self.running = runner
         bag.state, bag.ended = RUNNING, None
         events, bag.pending = bag.pending, []
@@ -183,6 +185,19 @@ class Bags:
             runner.happen(event_from(event))
         for worker in self._workers.started_by_hand():
             self._attach(worker)
+
+    async def _read_then_go_on(self, bag: Bag) -> None:
+        """It had ended, and is to go on; a large one is not replayed in a moment."""
+        try:
+            await self.load(bag.id)
+        except StoreDamagedError as error:
+            log.error("bag cannot go on", bag=bag.id, reason=str(error))  # noqa: TRY400
+            bag.state, bag.words = BROKEN, str(error)
+            self._keep_state(bag)
+            self.known.pop(bag.id, None)
+        finally:
+            self._reading = None
+        self.go_on()
 
     def _load(self, bag: Bag, replayed: Replayed) -> Runner:
         assert bag.began is not None

@@ -2,18 +2,22 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, becomes, over, results, sweep
+from service_helpers import KillableMaster, becomes, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.common.keys import read_access
 from bats.master.client import connect
+from bats.master.service.bag import Bag
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master
 from bats.master.service.options import Options
+from bats.master.service.replayed import Replayed
 
 Make = Callable[..., KillableMaster]
 
@@ -63,6 +67,33 @@ async def test_a_retry_waits_while_another_bag_runs_even_through_a_kill(
         status = await becomes(client, first, lambda s: s["over"] and s["state"] == "complete")
         assert status["done"] == 2
         assert (await client.ask("status", bag=second))["state"] == "complete"
+
+
+async def test_a_bag_is_replayed_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large one takes seconds, in which workers and clients want answers."""
+    gate, go_on = tmp_path / "gate", threading.Event()
+    options = Options(state=tmp_path / "state", offerings=(free(),))
+    async with Master(options) as master, connect(master.access) as client:
+        first = (await client.ask("submit", sweep=sweep(2, f"test -e {gate}", retries=0)))["bag"]
+        await over(client, first)
+        second = (await client.ask("submit", sweep=sweep(2, "sleep 0.5")))["bag"]
+        await becomes(client, second, lambda status: status["running"] == 2)
+        await client.ask("retry", bag=first)
+    replay = Replayed.of
+
+    def slowly(bag: Bag, events: Any) -> Replayed:
+        assert bag.id != first or go_on.wait(20)
+        return replay(bag, events)
+
+    monkeypatch.setattr(Replayed, "of", slowly)
+    async with Master(options) as master, connect(master.access) as client:
+        await becomes(client, second, lambda status: status["state"] == "complete")
+        gate.touch()
+        assert (await client.ask("bags"))["bags"][0]["state"] == "queued"
+        go_on.set()
+        await becomes(client, first, lambda s: s["over"] and s["state"] == "complete")
 
 
 async def test_the_access_file_stays_good_through_a_restart(killable: Make, tmp_path: Path) -> None:
