@@ -4,6 +4,7 @@ A key is 40 characters of z85 text. An access file is JSON: where the master is,
 and the pair that its holder is known by; `role` says what the master lets that pair do.
 """
 
+import contextlib
 import json
 import os
 import stat
@@ -140,7 +141,10 @@ def read_private(path: Path) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """All or nothing, mode 0600 from the first byte on."""
+    """All or nothing, mode 0600 from the first byte on; not at all if that is what it holds."""
+    with contextlib.suppress(FileNotFoundError, UsageError):
+        if read_private(path) == text:
+            return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
-from bats.common.keys import Access, KeyPair, keep_pair, write_access
+from bats.common.keys import Access, KeyPair, keep_pair, write_access, write_private
 from bats.master.service.options import Options
 
 ACCESS: Final = "access.json"  # for clients: may submit, cancel, choose
@@ -45,8 +45,19 @@ class Home:
         return port if 0 < port < 65536 else 0
 
     def publish(self, addresses: tuple[str, ...], port: int) -> None:
-        """Write down where the master is, for those who may know."""
-        (self.folder / _PORT).write_text(f"{port}\n")
+        """Write down where the master is, for those who may know.
+
+        What has not changed is not touched: a full disk must not make us forget our port.
+        """
+        try:
+            self._publish(addresses, port)
+        except OSError as error:
+            raise UsageError(
+                f"Nothing can be written in {self.folder}: {error.strerror}. Make room there."
+            ) from None
+
+    def _publish(self, addresses: tuple[str, ...], port: int) -> None:
+        write_private(self.folder / _PORT, f"{port}\n")
         for name, role, pair in (
             (ACCESS, "client", self.client),
             (WORKER, "worker", self.worker),

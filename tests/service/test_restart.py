@@ -109,6 +109,19 @@ async def test_the_access_file_stays_good_through_a_restart(killable: Make, tmp_
         assert (await client.ask("bags"))["bags"] == []
 
 
+async def test_what_says_where_a_master_is_is_not_written_again(tmp_path: Path) -> None:
+    """A disk that is full then would leave it empty, and workers would find no master."""
+    state = tmp_path / "state"
+    names = ("port", "access.json", "worker.json")
+    async with Master(Options(state=state)) as master:
+        port = master.port
+        before = [(state / name).stat() for name in names]
+    async with Master(Options(state=state)) as master:
+        assert master.port == port
+        after = [(state / name).stat() for name in names]
+    assert [(s.st_ino, s.st_mtime_ns) for s in before] == [(s.st_ino, s.st_mtime_ns) for s in after]
+
+
 async def test_two_masters_cannot_share_a_folder(tmp_path: Path) -> None:
     async with Master(Options(state=tmp_path)):
         with pytest.raises(UsageError, match="Another master"):
