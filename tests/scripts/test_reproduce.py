@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce.py"
 
 
@@ -24,6 +26,25 @@ def test_a_study_prints_one_object_last_and_writes_its_plot(tmp_path: Path):
     assert all(bar["ok"] for bar in printed["bars"])
     assert json.loads((tmp_path / "table4.2.json").read_text()) == printed
     assert (tmp_path / "table4.2.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("study", "plot"),
+    [
+        ("table4.4", "table4.4.svg"),
+        ("chapter4", "chapter4-budget.svg"),
+        ("table5", "table5.svg"),
+    ],
+)
+def test_the_quick_form_shows_published_figures_beside_ours(tmp_path: Path, study: str, plot: str):
+    ended = reproduce(study, "--quick", "--workers", "1", "--out", str(tmp_path))
+    assert ended.returncode in {0, 1}, ended.stderr  # so few repetitions may miss a bar
+    assert "published" in ended.stdout
+    told = json.loads((tmp_path / f"{study}.json").read_text())
+    both = [f for f in told["figures"] if f["published"] is not None and f["ours"] is not None]
+    assert len(both) >= 6
+    assert told["bars"]
+    assert (tmp_path / plot).read_text().startswith("<svg")
 
 
 def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers(tmp_path: Path):
