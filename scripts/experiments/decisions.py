@@ -4,7 +4,6 @@ A simulated and a live run leave the same kind of journal, so both are read by t
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -29,9 +28,18 @@ class Purchase:
 
 
 @dataclass(slots=True)
+class Release:
+    """Machines of a cluster that were told to leave at the end of the same ATU of theirs."""
+
+    machines: int
+    reason: str  # of the last of them
+    left: int  # tasks not done then
+
+
+@dataclass(slots=True)
 class Decisions:
     purchases: list[Purchase] = field(default_factory=list)
-    releases: Counter[tuple[int, int]] = field(default_factory=Counter)  # cluster, ATUs: machines
+    releases: dict[tuple[int, int], Release] = field(default_factory=dict)  # by cluster and ATU
     words: list[tuple[float, str]] = field(default_factory=list)
     stop_seconds: list[float] = field(
         default_factory=list
@@ -59,7 +67,9 @@ def decisions(settings: Settings, journal: Iterable[tuple[float, Event]]) -> Dec
                 machine = run.machines[command.machine]
                 if run.ended_at is None:
                     told[command.machine] = now
-                    found.releases[machine.cluster, machine.atus] += 1
+                    key = machine.cluster, machine.atus
+                    before = found.releases[key].machines if key in found.releases else 0
+                    found.releases[key] = Release(before + 1, command.reason, run.tasks.unfinished)
         if run.plan is not plan and run.plan is not None:
             plan = run.plan
             found.purchases.append(Purchase(now, plan.mix, plan.tasks, _left(run), _means(run)))
@@ -99,12 +109,31 @@ def compare(
         found.append(
             Difference(what, _shown(one, minute_seconds), _shown(other, minute_seconds), why)
         )
-    for cluster, atus in sorted({*simulated.releases, *live.releases}):
-        one_count, other_count = simulated.releases[cluster, atus], live.releases[cluster, atus]
-        what = f"{names[cluster]} released in ATU {atus}"
-        why = "" if one_count == other_count else "who is idle at that moment"
-        found.append(Difference(what, str(one_count), str(other_count), why))
+    for key in sorted({*simulated.releases, *live.releases}):
+        gone, left = simulated.releases.get(key), live.releases.get(key)
+        same_count = gone is not None and left is not None and gone.machines == left.machines
+        found.append(
+            Difference(
+                f"{names[key[0]]} released in ATU {key[1]}",
+                _released(gone),
+                _released(left),
+                "" if same_count else _why_released(gone, left),
+            )
+        )
     return found
+
+
+def _released(release: Release | None) -> str:
+    return f"{release.machines}: {release.reason}" if release else "none"
+
+
+def _why_released(one: Release | None, other: Release | None) -> str:
+    """Who is released is decided machine by machine, from the tasks and the money left then."""
+    if one and other:
+        return f"{one.left} tasks not done then, against {other.left}"
+    there = one or other
+    assert there is not None
+    return f"only there, with {there.left} tasks not done"
 
 
 def _shown(purchase: Purchase | None, minute: float) -> str:

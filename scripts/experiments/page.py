@@ -11,7 +11,9 @@ from figures import show
 from .told import Part, Picture, Table, Told
 
 _STYLE: Final = """
-svg { margin: .6rem 0; } td.short { color: var(--bad); font-weight: 600; }
+body { max-width: 1200px; } svg { margin: .6rem 0; }
+table { font-size: .82rem; } th, td { padding: .25rem .5rem; }
+td.short { color: var(--bad); font-weight: 600; }
 svg .series0 { stroke: var(--soft); stroke-dasharray: 4 3; } svg .series1 { stroke: var(--task); }
 svg .series2 { stroke: var(--failed); } svg .series3 { stroke: var(--running); }
 svg .series4 { stroke: var(--copy); } svg .series5 { stroke: var(--sample); }

