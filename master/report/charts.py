@@ -11,6 +11,8 @@ from bats.master.report.svg import Drawing, duration, round_up
 _TALL: Final = 170.0
 _LEFT: Final = 64.0
 _MOST_BARS: Final = 48
+_LETTER: Final = 6.4  # how wide one is, rather more than less
+_LINE: Final = 13.0
 
 
 def progress(chronicle: Chronicle, total: int, now: float, width: float) -> str:
@@ -160,16 +162,42 @@ def scatter(
             y2 = base - (base - top) * bounds["cost"] / most_money
             drawing.line(x, y, x2, y, "bound")
             drawing.line(x, y, x, y2, "bound")
+    taken: list[tuple[float, float, float]] = []
     for (x, y), here in places.items():
         names = [str(one["name"]) for one in here]
         first = here[0]
         hint = f"{', '.join(names)}: {show(first['cost'], currency)}"
         hint += f" in {duration(first['makespan_seconds'])}"
         drawing.dot(x, y, 6, "chosen" if chosen in names else "offer", hint)
-        anchor = "end" if x > (left + right) / 2 else "start"
         words = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        drawing.words(x - 10 if anchor == "end" else x + 10, y - 8, words, "label", anchor)
+        if place := _free_place(x, y, _LETTER * len(words), taken, (left, right, base)):
+            drawing.words(*place, words, "label")
     return drawing.text()
+
+
+def _free_place(
+    x: float,
+    y: float,
+    wide: float,
+    taken: list[tuple[float, float, float]],
+    edges: tuple[float, float, float],
+) -> tuple[float, float] | None:
+    """Where words beside a dot hide no others; those that fit nowhere are in the dot's hint."""
+    left, right, base = edges
+    for begins, line in (
+        (x + 9, y - 8),
+        (x - 9 - wide, y - 8),
+        (x + 9, y + 16),
+        (x - 9 - wide, y + 16),
+    ):
+        inside = left <= begins and begins + wide <= right and line < base
+        if inside and not any(
+            abs(line - other) < _LINE and begins < end and start < begins + wide
+            for start, end, other in taken
+        ):
+            taken.append((begins, begins + wide, line))
+            return begins, line
+    return None
 
 
 def _two_digits(seconds: float) -> float:

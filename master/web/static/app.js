@@ -112,6 +112,7 @@ function headline(live) {
   byId("said").textContent = words.join(" · ");
   byId("failed").textContent = `${count(live.failed)} failed`;
   byId("failed").hidden = !live.failed;
+  if (live.failed) byId("said").textContent += " · ";
   const currency = live.currency;
   const limit = live.chosen ? live.limit : live.budget; // before the choice the limit is the sample's
   const tiles = [
