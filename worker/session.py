@@ -26,6 +26,7 @@ from bats.worker.runner import Runner
 
 _HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
 _FAREWELL_SECONDS: Final = 3.0  # for the last results to be acknowledged
+_NEXT_MASTER_SECONDS: Final = 15.0  # for them to be, if the master dies that told us to stop
 _HURRY_SECONDS: Final = 1.0  # between signals to tasks when the worker itself must end
 
 REFUSED: Final = 4  # exit code: as for any program that the master does not let in
@@ -60,6 +61,7 @@ class Session:
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._settled = asyncio.Event()
         self._stopping = ""  # why, once it does
+        self._patient = False  # told to stop by the master, which may be another one soon
         self._hurried = False
         self._farewell: asyncio.Task[None] | None = None
         self._lease = Lease(ticket.lease_seconds, boot_clock())
@@ -82,6 +84,10 @@ class Session:
 
     def stop(self, reason: str, *, exit_code: int = 0, seconds: float = math.inf) -> None:
         """End in order: stop tasks, report them, say goodbye. Asked again, end at once."""
+        if self._stopping and self._patient and seconds:
+            self._patient = False
+            self._settled.set()
+            return
         if self._stopping:
             self._hurried = True
             self._runner.kill_at_once()
@@ -128,7 +134,8 @@ class Session:
         self._say(m.Goodbye(self._stopping))
 
     def _farewell_seconds(self) -> float:
-        return min(_FAREWELL_SECONDS, self._lease.left(boot_clock()))
+        seconds = _NEXT_MASTER_SECONDS if self._patient else _FAREWELL_SECONDS
+        return min(seconds, self._lease.left(boot_clock()))
 
     # --- the clock --------------------------------------------------------------------------------
 
@@ -237,7 +244,9 @@ class Session:
             case m.Welcome():
                 self._on_welcome(message)
             case m.Stop(reason):
-                self.stop(reason)
+                if not self._stopping:
+                    self._patient = True
+                    self.stop(reason)
             case m.Refused(reason, retry):
                 if retry:
                     log.warning("to join again", reason=reason)

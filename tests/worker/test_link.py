@@ -76,6 +76,26 @@ def test_told_to_end_while_the_link_is_down_it_delivers_first(master: Any, start
         again.close()
 
 
+def test_told_to_end_by_a_master_that_dies_it_waits_for_the_next_one(
+    master: Any, start: Start
+) -> None:
+    daemon = start()
+    master.welcome()
+    master.order("true")
+    (result,) = master.hear(m.Results).results
+    master.say(m.Stop("the bag has ended"))
+    while '"ending"' not in daemon.process.stderr.readline():
+        assert daemon.process.poll() is None
+    again = _restarted(master)
+    try:
+        daemon.process.send_signal(signal.SIGTERM)  # from the next master, which cannot tell it
+        again.welcome()
+        assert again.results(1) == [result]
+        assert again.hear(m.Goodbye).reason == "the bag has ended"
+    finally:
+        again.close()
+
+
 def _restarted(master: Any) -> Any:
     """The master's process is gone; another with its keys takes its port."""
     master.close()
