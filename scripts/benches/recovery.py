@@ -33,7 +33,8 @@ def recovery(tasks: int) -> tuple[float, float, float]:
             async with here.client() as client:
                 status = await client.ask("status", bag=number)
                 seconds = time.monotonic() - began
-                if not tasks / 2 <= status["done"] < tasks:
+                # These workers keep no outbox: what was not yet on disk is done again.
+                if not tasks / 4 <= status["done"] < tasks:
                     raise RuntimeError(f"{status['done']} of {tasks} done after the restart")
                 return seconds, cpu_seconds(here.master.pid), resident_mb(here.master.pid)
 

@@ -4,17 +4,16 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from bats.common.errors import UnreachableError, UsageError
 from bats.common.keys import read_access
 from bats.common.offering import ClusterName, Offering
 from bats.master.client import Bag, Client, connect, sweep
@@ -64,23 +63,19 @@ class World:
     async def client(self) -> AsyncIterator[Client]:
         """A connection to the master, as soon as it answers."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._answers():
-            if time.monotonic() > deadline or self.master.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text()[-2000:])
-            await asyncio.sleep(0.01)
-        access = read_access(self.state / "access.json")
-        async with connect(access, timeout_seconds=_PATIENCE_SECONDS) as client:
+        async with AsyncExitStack() as stack:
+            while True:
+                try:
+                    access = read_access(self.state / "access.json")
+                    opened = connect(access, timeout_seconds=_PATIENCE_SECONDS)
+                    client = await stack.enter_async_context(opened)
+                    break
+                except (UsageError, UnreachableError):  # not there yet
+                    if time.monotonic() > deadline or self.master.poll() is not None:
+                        raise RuntimeError((self.folder / "log").read_text()[-2000:]) from None
+                    await asyncio.sleep(0.01)
             await client.ask("bags")
             yield client
-
-    def _answers(self) -> bool:
-        """Whether anything listens where the master said it would."""
-        access = self.state / "access.json"
-        if not access.exists():
-            return False
-        address = urlsplit(read_access(access).master[0])
-        with socket.socket() as probe:
-            return probe.connect_ex((address.hostname or "", address.port or 0)) == 0
 
     def wait_for_workers(self, count: int) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
