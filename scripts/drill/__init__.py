@@ -1,0 +1,1 @@
+"""The fault drill: real masters and workers, harmed at random, and an account kept apart."""

@@ -1,0 +1,270 @@
+"""The account afterwards: what tasks and processes say themselves, against what the master says."""
+
+import math
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from bats.common.messages import BagId
+from bats.master.service.bag import bag_from
+from bats.master.service.numbers import outside
+from bats.master.service.replayed import Replayed
+from bats.master.store.reader import Reader
+from bats.master.store.rows import MachineRow, TaskRow
+
+from .bed import Bed, offerings
+
+UNSURE_SECONDS: Final = 0.3  # how exactly the end of a process is seen from outside
+REACTION_SECONDS: Final = 2.0  # from a result that is stored to who still holds a copy
+REMEMBERED_SECONDS: Final = 15.0  # so long after harm was done, orders from before may be about
+STRAY_SECONDS: Final = 12.0  # the longest freeze, and a few seconds to end what was below
+
+
+NOT_AGAIN: Final = "attempts; none after its task's result was stored"
+CUT_OFF: Final = ("SIGKILL", "lease", "nobody saw", "not heard of")  # how a machine was lost
+
+
+class Note(NamedTuple):
+    """What a task wrote: that it starts, or that it has done its work."""
+
+    what: str
+    bag: int
+    task: int
+    attempt: int
+    machine: int
+    at: float
+
+
+@dataclass(slots=True)
+class Account:
+    """All that is known when the drill is over."""
+
+    bed: Bed
+    statuses: dict[int, dict[str, Any]]
+    notes: list[Note] = field(default_factory=list)
+    rows: dict[int, list[TaskRow]] = field(default_factory=dict)
+    machines: list[MachineRow] = field(default_factory=list)
+    duplicates: dict[int, int] = field(default_factory=dict)
+    others: set[tuple[int, int, int]] = field(default_factory=set)  # attempts kept beside
+    reserved: dict[int, int] = field(default_factory=dict)  # ATUs, by machine
+    left_over: list[str] = field(default_factory=list)  # processes after the master's end
+
+    def read(self) -> None:
+        for path in self.bed.logs.iterdir():
+            for line in path.read_text().splitlines():
+                what, task, attempt, machine, at = line.split()
+                note = Note(what, int(path.name), int(task), int(attempt), int(machine), float(at))
+                self.notes.append(note)
+        with Reader(self.bed.state) as reader:
+            for number in self.bed.bags:
+                self.rows[number] = list(reader.every_task(BagId(number)))
+                self.duplicates[number] = reader.bag(BagId(number)).duplicates
+                bag = bag_from(reader.bag(BagId(number)))
+                if bag.began is not None:
+                    run = Replayed.of(bag, reader.events(bag.id)).engine.run
+                    for machine in run.machines.values():
+                        self.reserved[outside(bag.id, machine.id)] = machine.atus
+            self.machines = reader.machines()
+        with sqlite3.connect(self.bed.state / "store.db") as books:
+            for key, attempt in books.execute("SELECT id, attempt FROM attempts"):
+                self.others.add((key >> 40, key & ((1 << 40) - 1), attempt))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    promise: str
+    looked_at: int
+    violations: tuple[str, ...]
+
+
+def _bags_complete(account: Account) -> tuple[int, list[str]]:
+    wrong = [] if account.statuses else ["no bag was ever run"]
+    for number, status in account.statuses.items():
+        if status.get("state") != "complete":
+            wrong.append(f"bag {number} is {status.get('state')}: {status.get('words')}")
+    return len(account.statuses), wrong
+
+
+def _recorded_once(account: Account) -> tuple[int, list[str]]:
+    """Every task has one result, of an attempt that did its work on that machine."""
+    ended = {n[1:5] for n in account.notes if n.what == "end"}
+    wrong, looked = [], 0
+    for number, status in account.statuses.items():
+        rows = account.rows[number]
+        looked += status["total"]
+        times = Counter(row.task for row in rows if row.outcome == 0)
+        wrong += [
+            f"task {task} of bag {number} is recorded {times[task]} times"
+            for task in range(status["total"])
+            if times[task] != 1
+        ]
+        wrong += [
+            f"task {row.task} of bag {number}: attempt {row.attempt} on machine {row.machine} is "
+            "recorded as done and did not do its work"
+            for row in rows
+            if row.outcome == 0 and (number, row.task, row.attempt, row.machine) not in ended
+        ]
+    return looked, wrong
+
+
+def _not_lost(account: Account) -> tuple[int, list[str]]:
+    """What was done on machines that ended in order has been told to the master."""
+    bed = account.bed
+    reasons = {row.id: row.reason for row in account.machines}
+    recorded = {
+        (number, row.task, row.attempt, row.machine)
+        for number, rows in account.rows.items()
+        for row in rows
+    }
+    missing: dict[int, list[Note]] = defaultdict(list)
+    looked = 0
+    for note in account.notes:
+        broke = any(words in reasons.get(note.machine, "") for words in CUT_OFF)
+        if note.what != "end" or note.machine in bed.killed or broke:
+            continue
+        looked += 1
+        if note[1:5] not in recorded and note[1:4] not in account.others:
+            missing[note.bag].append(note)
+    wrong = []
+    for number, notes in missing.items():
+        if len(notes) > account.duplicates[number]:
+            wrong.append(
+                f"bag {number}: {len(notes)} attempts did their work and are not recorded, "
+                f"{account.duplicates[number]} came again; the first is {notes[0]}"
+            )
+    return looked, wrong
+
+
+def _not_again(account: Account) -> tuple[int, list[str]]:
+    """Nothing starts whose result was stored, unless an order from before was held up."""
+    starts = [note for note in account.notes if note.what == "start"]
+    wrong = []
+    for key, times in Counter(note[1:5] for note in starts).items():
+        if times > 1:
+            wrong.append(f"bag, task, attempt, machine {key} ran {times} times")
+    for note in starts:
+        stored = account.bed.known_done.get((note.bag, note.task), math.inf)
+        if note.at > stored + REACTION_SECONDS and not _held_up(account.bed, note):
+            late = note.at - stored
+            wrong.append(f"{note} began {late:.1f} s after the task's result was stored")
+    return len(starts), wrong
+
+
+def _held_up(bed: Bed, note: Note) -> bool:
+    return any(
+        one.machine in (None, note.machine)
+        and one.since < note.at
+        and one.until > note.at - REMEMBERED_SECONDS
+        for one in bed.disturbances
+    )
+
+
+def _no_orphans(account: Account) -> tuple[int, list[str]]:
+    watch = account.bed.watch
+    wrong = [
+        f"process {pid} ({stray.name}) lived {stray.until - stray.since:.1f} s below no machine"
+        for (pid, _), stray in watch.strays.items()
+        if stray.until - stray.since > STRAY_SECONDS
+    ]
+    wrong += [f"{who} is still there after the master's end" for who in account.left_over]
+    return len(watch.strays), wrong
+
+
+def _ledger_agrees(account: Account) -> tuple[int, list[str]]:
+    """Each machine costs what its process's uptime costs, by our own sums."""
+    wrong = []
+    booked = {row.id: row for row in account.machines}
+    for number, machine in account.bed.watch.machines.items():
+        row = booked.get(number)
+        if row is None:
+            wrong.append(f"machine {number} was up {machine.uptime:.2f} s and is in no book")
+        elif row.gone is None:
+            wrong.append(f"machine {number} is gone and the book says it lives")
+        elif row.cost not in (due := prices(row.offering, machine.uptime)):
+            wrong.append(
+                f"machine {number} was up {machine.uptime:.2f} s, which costs {sorted(due)}; "
+                f"the ledger says {row.cost} ({row.charged_since} to {row.gone}, {row.reason!r})"
+            )
+    for number, row in booked.items():
+        if number not in account.bed.watch.machines and row.cost:
+            wrong.append(f"machine {number} never ran and is charged {row.cost} ({row.reason!r})")
+    return len(booked), wrong
+
+
+def prices(offering: str, uptime: float) -> set[int]:
+    (made,) = [one for one in offerings() if one["name"] == offering]
+    atu, price = made["atu_seconds"], made["price"]
+    return {
+        max(1, math.ceil(max(0.0, uptime + unsure) / atu)) * price
+        for unsure in (-UNSURE_SECONDS, 0.0, UNSURE_SECONDS)
+    }
+
+
+def _spent_is_the_sum(account: Account) -> tuple[int, list[str]]:
+    wrong = []
+    for number, status in account.statuses.items():
+        total = sum(row.cost for row in account.machines if row.bag == number)
+        if status["spent"] != total:
+            wrong.append(f"bag {number} says {status['spent']}, its machines cost {total}")
+    return len(account.statuses), wrong
+
+
+def _budget_kept(account: Account) -> tuple[int, list[str]]:
+    wrong = []
+    for number, status in account.statuses.items():
+        machines = [m for m in account.bed.watch.machines.values() if m.number // 10**6 == number]
+        names = {row.id: row.offering for row in account.machines}
+        least = sum(min(prices(names[m.number], m.uptime)) for m in machines if m.number in names)
+        if least > status["budget"]:
+            wrong.append(f"bag {number} cost at least {least}, its budget is {status['budget']}")
+    return len(account.statuses), wrong
+
+
+def _reservations_kept(account: Account) -> tuple[int, list[str]]:
+    """No machine lived into an ATU that the ledger had not reserved before."""
+    wrong = []
+    booked = {row.id: row for row in account.machines}
+    for number, machine in account.bed.watch.machines.items():
+        atus = account.reserved.get(number)
+        if atus is None or number not in booked:
+            continue  # told of by another check
+        (made,) = [one for one in offerings() if one["name"] == booked[number].offering]
+        paid = atus * made["atu_seconds"]
+        if machine.uptime > paid + UNSURE_SECONDS:
+            wrong.append(
+                f"machine {number} was up {machine.uptime:.2f} s, reserved were {paid:g} s "
+                f"({booked[number].reason!r})"
+            )
+    return len(account.reserved), wrong
+
+
+def _masters_live(account: Account) -> tuple[int, list[str]]:
+    log = account.bed.master_log.read_text()
+    wrong = list(account.bed.deaths)
+    bad = ("Traceback", "broken by a bug", "fleet loop failed", "could not be taken in")
+    wrong += [line[:300] for line in log.splitlines() if any(words in line for words in bad)]
+    return len(log.splitlines()), wrong
+
+
+CHECKS: Final[dict[str, Callable[[Account], tuple[int, list[str]]]]] = {
+    "bags are done": _bags_complete,
+    "tasks recorded exactly once": _recorded_once,
+    "results lost: none": _not_lost,
+    NOT_AGAIN: _not_again,
+    "processes outside of machines ended soon": _no_orphans,
+    "machines cost what their uptime costs": _ledger_agrees,
+    "bags have spent what their machines cost": _spent_is_the_sum,
+    "machines lived no longer than was reserved": _reservations_kept,
+    "budgets kept": _budget_kept,
+    "lines the master logged, none of a bug": _masters_live,
+}
+
+
+def check_all(account: Account) -> list[Check]:
+    checks = []
+    for name, check in CHECKS.items():
+        looked_at, wrong = check(account)
+        checks.append(Check(name, looked_at, tuple(wrong)))
+    return checks

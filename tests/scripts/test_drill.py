@@ -1,0 +1,56 @@
+"""The fault drill finds nothing wrong with BaTS, and would if there were."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    import drill.checks
+
+    return drill.checks
+
+
+def account(checks: Any, *notes: tuple[Any, ...], **known: Any) -> Any:
+    bed = SimpleNamespace(known_done={}, disturbances=[], killed=set(), watch=None, **known)
+    return checks.Account(bed, {}, notes=[checks.Note(*note) for note in notes])
+
+
+def test_half_a_minute_of_faults_harms_nothing():
+    argv = [sys.executable, str(SCRIPTS / "drill.py"), "--short", "--seed", "1", "--json"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.stdout, ended.stderr
+    facts = json.loads(ended.stdout.splitlines()[-1])
+    wrong = {one["check"]: one["violations"] for one in facts["checks"] if one["violations"]}
+    assert not wrong, wrong
+    assert ended.returncode == 0
+    assert sum(facts["faults"].values()) >= 3
+    assert facts["tasks"] >= 20
+
+
+def test_an_attempt_that_runs_twice_is_noticed(checks: Any):
+    once = ("start", 1, 5, 1, 1000001, 10.0)
+    _, wrong = checks.CHECKS[checks.NOT_AGAIN](account(checks, once, once))
+    assert len(wrong) == 1
+
+
+def test_a_task_that_begins_long_after_its_result_was_stored_is_noticed(checks: Any):
+    late = account(checks, ("start", 1, 5, 2, 1000001, 20.0))
+    late.bed.known_done[1, 5] = 10.0
+    assert len(checks.CHECKS[checks.NOT_AGAIN](late)[1]) == 1
+
+
+def test_prices_are_not_taken_from_the_ledger(checks: Any):
+    price = {one["name"]: one["price"] for one in checks.offerings()}["slow"]
+    assert checks.prices("slow", 11.0) == {price}
+    assert checks.prices("slow", 12.1) == {price, 2 * price}, "seen from outside, not exactly"
+    assert checks.prices("slow", 30.0) == {3 * price}
