@@ -73,6 +73,11 @@ class Watched:
         self.announced = False  # by the provider: it takes the machine away soon
         self.seen: Sighting | None = None
 
+    @property
+    def offering(self) -> Offering:
+        """As its bag was told of it; other bags may have another price or size for this place."""
+        return self.runner.bag.settings.offerings[self.cluster]
+
 
 @dataclass(frozen=True, slots=True)
 class Yardkeeper:
@@ -205,13 +210,13 @@ class Yard:
             server_key=self._keeper.server_key,
             public_key=pair.public,
             secret_key=pair.secret,
-            slots=self.offering.slots,
+            slots=one.offering.slots,
             lease_seconds=self._first_lease_seconds(one),
         )
 
     def _first_lease_seconds(self, one: Watched) -> float:
         known = one.runner.engine.run.machines.get(inside(one.machine))
-        if known is None or self.offering.free:
+        if known is None or one.offering.free:
             return FREE_LEASE_SECONDS
         return known.lease_seconds
 
@@ -223,12 +228,11 @@ class Yard:
 
     async def _stop(self, machines: list[Watched]) -> None:
         """First what tasks left there is fetched, then the worker told, so that it can report."""
-        patience = _FETCH_SECONDS if self.offering.free else self.offering.boundary_seconds / 2
         files = self._keeper.files
-        await asyncio.gather(*(files.fetched(one.machine, patience) for one in machines))
+        await asyncio.gather(*(files.fetched(one.machine, _patience(one)) for one in machines))
         told = [one for one in machines if self._keeper.workers.stop(one.machine, one.stopping)]
         if told:
-            seconds = min(_FAREWELL_SECONDS, self.offering.atu_seconds / 10)
+            seconds = min(_FAREWELL_SECONDS, *(one.offering.atu_seconds / 10 for one in told))
             waiting = [asyncio.ensure_future(one.left.wait()) for one in told]
             _, late = await asyncio.wait(waiting, timeout=seconds)
             for wait in late:
@@ -361,3 +365,9 @@ class Yard:
             return
         if not isinstance(error, StoreDamagedError):
             log.error("fleet loop failed", offering=self.offering.name, exc_info=error)
+
+
+def _patience(machine: Watched) -> float:
+    """For what its tasks left there to be fetched, before it must go."""
+    offering = machine.offering
+    return _FETCH_SECONDS if offering.free else offering.boundary_seconds / 2

@@ -1,11 +1,12 @@
 """A bag that is submitted is run by real workers, and all of it can be seen."""
 
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 
 import msgpack
 import pytest
-from service_helpers import becomes, eventually, over, results, sweep
+from service_helpers import becomes, eventually, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.master.brain.engine import Engine
@@ -24,6 +25,16 @@ async def test_every_task_is_run_once_and_its_output_kept(client: Client) -> Non
     log = await client.ask("log", bag=submitted["bag"], task=42)
     assert log["data"] == b"42\n"
     assert Path(log["path"]).read_text() == "42\n"
+
+
+async def test_a_later_bag_may_bring_the_same_offering_with_other_slots(client: Client) -> None:
+    await over(client, (await client.ask("submit", sweep=sweep(1)))["bag"])
+    bag = await client.ask(
+        "submit", sweep=sweep(20, "sleep 0.1"), offerings=[asdict(free(slots=5))]
+    )
+    await over(client, bag["bag"])
+    rows = await results(client, bag["bag"])
+    assert {row["slot"] for row in rows} == set(range(5))
 
 
 async def test_a_live_runs_journal_replays_to_the_same_commands(
