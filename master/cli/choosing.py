@@ -1,6 +1,8 @@
 """`bats schedules` and `bats choose`: what is offered after the sample, and taking an offer."""
 
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -10,9 +12,12 @@ from bats.common.money import money
 from bats.common.units import seconds
 from bats.master.cli.asking import ask, bag_argument
 from bats.master.cli.base import Common, command, common
-from bats.master.cli.words import amount, count, duration, mix, table
+from bats.master.cli.scatter import scatter
+from bats.master.cli.words import amount, count, duration, mix, shortened, table
 
-_BAR: Final = 12  # characters for the longest time
+_MIX: Final = 2  # the column of the mixes
+_LEAST_MIX: Final = 8  # characters that are left of one
+_TALL: Final = 7  # lines of the picture
 
 
 @command(
@@ -26,7 +31,10 @@ bats schedules 3 --json
 def schedules(common: Common, bag: int | str) -> None:
     """Shows the schedules that a bag offers after its sample."""
     facts = ask(common, "schedules", bag=bag)
-    common.facts(facts, lambda: offers(facts))
+    screen = shutil.get_terminal_size() if sys.stdout.isatty() else None
+    common.facts(facts, lambda: offers(
+        facts, width=screen and screen.columns, height=_TALL if screen else 0
+    ))  # fmt: skip
 
 
 @command(
@@ -64,48 +72,70 @@ def choose(
     ))  # fmt: skip
 
 
-def offers(facts: Mapping[str, Any]) -> str:
-    """The schedules as a numbered table. Prices are for what is left to do."""
+def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 0) -> str:
+    """The schedules as a numbered table, and a picture of them in so many lines if that is given.
+
+    Prices are for what is left to do. A `width` shortens the mixes until the table fits.
+    """
     found = facts["schedules"]
     if not found:
         if facts["phase"] == "sampling":
             return "The sample is still running; schedules are offered after it."
         return "There is nothing to choose: no schedule is offered."
     currency = facts["currency"]
-    longest = max(one["makespan_seconds"] for one in found) or 1.0
-    bounded = any(one.get("bounds") for one in found)
-    head = ["", "schedule", "machines", "price", "time", ""]
-    if bounded:
-        head += ["90 % within", "at most", "chance"]
-    rows = []
-    for number, one in enumerate(found, 1):
-        row = [
-            number,
-            one["name"] + (" <" if one["name"] == facts["chosen"] else ""),
-            mix(one["mix"], facts["clusters"]),
-            amount(one["cost"], currency),
-            duration(one["makespan_seconds"]),
-            "█" * max(1, round(_BAR * one["makespan_seconds"] / longest)),
-        ]
-        if bounds := one.get("bounds"):
-            row += [
-                duration(bounds["makespan_seconds"]),
-                amount(bounds["cost"], currency),
-                f"{bounds['chance_in_budget']:.0%}",
-            ]
-        elif bounded:
-            row += ["–"] * 3
-        rows.append(row)
-    lines = [table(head, rows)]
-    lines += [
-        f"{one['name']}: {count(one['delta_n'], 'task')} may not fit into the time paid for; "
-        f"{amount(one['cushion'], currency)} more pays for them."
-        for one in found
-        if one["delta_n"] > 0
-    ]
+    head, rows = _columns(facts)
+    said = table(head, rows)
+    over = max(map(len, said.split("\n"))) - width if width else 0
+    if over > 0:
+        room = max(_LEAST_MIX, max(len(row[_MIX]) for row in rows) - over)
+        for row in rows:
+            row[_MIX] = shortened(row[_MIX], room)
+        said = table(head, rows)
+    lines = [said]
+    if height and (drawn := scatter(found, currency, width=width or 80, height=height)):
+        lines += ["", drawn, ""]
+    lines += _risks(found, currency)
+    if any(one.get("bounds") for one in found):
+        lines.append("at most, within: with 90 % confidence; chance: that its budget will do")
     if facts["phase"] == "choosing":
         sample = amount(facts["committed"], currency)
         lines.append(f"The sample took {sample}; prices and times are for the rest.")
     else:
         lines.append("Prices and times are for what the sample left to do.")
     return "\n".join(lines)
+
+
+def _risks(found: Sequence[Mapping[str, Any]], currency: str) -> Iterator[str]:
+    """Which schedules may leave tasks over, and what would pay for those."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for number, one in enumerate(found, 1):
+        if one["delta_n"] > 0:
+            alike.setdefault((one["delta_n"], one["cushion"]), []).append(str(number))
+    for (tasks, cushion), numbers in alike.items():
+        yield (
+            f"{', '.join(numbers)}: {count(tasks, 'task')} may not fit into the time paid for; "
+            f"{amount(cushion, currency)} more would pay"
+        )
+
+
+def _columns(facts: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    found, currency = facts["schedules"], facts["currency"]
+    bounded = any(one.get("bounds") for one in found)
+    head = ["", "schedule", "machines", "price", "time"]
+    if bounded:
+        head = [*head[:4], "at most", "time", "within", "chance"]
+    rows = []
+    for number, one in enumerate(found, 1):
+        price, time = amount(one["cost"], currency), duration(one["makespan_seconds"])
+        row = [
+            str(number),
+            one["name"] + (" <" if one["name"] == facts["chosen"] else ""),
+            mix(one["mix"], facts["clusters"]),
+        ]
+        if bounds := one.get("bounds"):
+            row += [price, amount(bounds["cost"], currency)]
+            row += [time, duration(bounds["makespan_seconds"]), f"{bounds['chance_in_budget']:.0%}"]
+        else:
+            row += [price, "–", time, "–", "–"] if bounded else [price, time]
+        rows.append(row)
+    return head, rows

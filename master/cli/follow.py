@@ -1,12 +1,18 @@
 """Following a bag to its end: asks the master for news and hands them to a display."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
-from bats.master.cli.words import duration
+from bats.master.cli.choosing import offers
+from bats.master.cli.keys import Keys
+from bats.master.cli.status import eta_words
 from bats.master.client import Client
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 Facts = Mapping[str, Any]
 
@@ -14,12 +20,19 @@ _LONGEST_SECONDS: Final = 10.0  # without news; then the clock and the ETA are s
 _LIVE_SECONDS: Final = 1.0
 _LEAST_SECONDS: Final = 0.1  # between two looks, however much happens
 _STEP: Final = 0.1  # of all tasks: worth a line
+_LAST_SECONDS: Final = 3.0  # for schedules that are still being foretold when all is over
+_RECENT: Final = 5  # decisions shown
 
 
 class Display(Protocol):
     look_seconds: float
+    question: str  # stands below the schedules while somebody is asked
+    offered: Facts | None  # the schedules that are shown
 
     def show(self, status: Facts, decisions: list[Facts]) -> None: ...
+
+    def offer(self, offered: Facts) -> None:
+        """What may be chosen now, or what was chosen of."""
 
     def close(self) -> None: ...
 
@@ -31,7 +44,8 @@ async def follow(
     heard: Callable[[Facts], Awaitable[None]] | None = None,
 ) -> dict[str, Any]:
     """The last status, once the bag is over. `heard` is called with each on the way."""
-    seen, told = 0, 0
+    seen, told, before = 0, 0, ""
+    offers = _Offers(client, bag, display)
     loop = asyncio.get_running_loop()
     status: dict[str, Any] = {}
     try:
@@ -41,14 +55,60 @@ async def follow(
             seen = status["seen"]
             news = await client.ask("decisions", bag=bag, since=told)
             told += len(news["decisions"])
-            display.show(status, news["decisions"])
+            if _worth_a_look(before, before := status.get("phase", "")):
+                offers.look()
+            await offers.show(_LAST_SECONDS if status["over"] else _LEAST_SECONDS)
             if heard is not None and not status["over"]:
                 await heard(status)
+            display.show(status, news["decisions"])
             if not status["over"]:
                 await asyncio.sleep(max(0.0, looked + _LEAST_SECONDS - loop.time()))
     finally:
+        offers.close()
         display.close()
     return status
+
+
+def _worth_a_look(before: str, phase: str) -> bool:
+    """Schedules are news while somebody may choose, and once when one is chosen."""
+    return phase == "choosing" or (phase == "executing" and before in {"sampling", "choosing"})
+
+
+class _Offers:
+    """Asks for the schedules beside everything else: to foretell what they come to takes time."""
+
+    def __init__(self, client: Client, bag: int, display: Display) -> None:
+        self._client = client
+        self._bag = bag
+        self._display = display
+        self._asked: asyncio.Future[dict[str, Any]] | None = None
+        self._again = False
+
+    def look(self) -> None:
+        if self._asked is None:
+            self._asked = asyncio.ensure_future(self._client.ask("schedules", bag=self._bag))
+        else:
+            self._again = True  # the answer may be of before
+
+    async def show(self, seconds: float) -> None:
+        """Hand over what has been answered, or is in so many seconds."""
+        if self._asked is None:
+            return
+        await asyncio.wait([self._asked], timeout=seconds)
+        if not self._asked.done():
+            return
+        if self._asked.exception() is None:
+            offered = self._asked.result()
+            if any(one["cost"] for one in offered["schedules"]):
+                self._display.offer(offered)
+        self._asked = None
+        if self._again:
+            self._again = False
+            self.look()
+
+    def close(self) -> None:
+        if self._asked is not None:
+            self._asked.cancel()
 
 
 class Lines:
@@ -57,9 +117,11 @@ class Lines:
     look_seconds = _LONGEST_SECONDS
 
     def __init__(self, out: TextIO | None = None) -> None:
+        self.question = ""
         self._out = out or sys.stdout
         self._tenth = 0
         self._phase = ""
+        self.offered: Facts | None = None
 
     def show(self, status: Facts, decisions: list[Facts]) -> None:
         for one in decisions:
@@ -73,9 +135,16 @@ class Lines:
             said = f"{phase}: {done:,} of {total:,} tasks done"
             if status.get("failed"):
                 said += f", {status['failed']:,} failed"
-            if status.get("eta_seconds") is not None:
-                said += f", about {duration(status['eta_seconds'])} to go"
+            if eta := eta_words(status):
+                said += f", {eta}"
             self._say(status.get("now", 0.0), said)
+
+    def offer(self, offered: Facts) -> None:
+        """Once, and again when other mixes are offered; prices and times always waver a little."""
+        before, self.offered = self.offered, offered
+        if before is None or (_mixes(before) != _mixes(offered) and offered["phase"] == "choosing"):
+            print(offers(offered), *filter(None, [self.question]),
+                  sep="\n", file=self._out, flush=True)  # fmt: skip
 
     def close(self) -> None:
         pass
@@ -84,12 +153,21 @@ class Lines:
         print(f"{seconds:8.1f} s  {words}", file=self._out, flush=True)
 
 
+def _mixes(offered: Facts) -> list[Any]:
+    return [one["mix"] for one in offered["schedules"]]
+
+
 class Silence:
     """Shows nothing."""
 
     look_seconds = _LONGEST_SECONDS
+    question = ""
+    offered: Facts | None = None
 
     def show(self, status: Facts, decisions: list[Facts]) -> None:
+        pass
+
+    def offer(self, offered: Facts) -> None:
         pass
 
     def close(self) -> None:
@@ -97,32 +175,61 @@ class Silence:
 
 
 class Screen:
-    """One live picture, redrawn every second; decisions scroll by above it."""
+    """One live picture, redrawn every second."""
 
     look_seconds = _LIVE_SECONDS
 
-    def __init__(self) -> None:
+    def __init__(self, pressed: Callable[[str], None] = lambda _: None) -> None:
         from rich.console import Console
-        from rich.live import Live
 
+        self.question = ""
+        self._keys = Keys(pressed)  # also lest what is typed is written into the picture
         self._console = Console(highlight=False)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._live: Live | None = None
         self._recent: list[Facts] = []
+        self.offered: Facts | None = None
 
     def show(self, status: Facts, decisions: list[Facts]) -> None:
-        from bats.master.cli.picture import picture
+        from bats.master.cli.picture import choice, picture
 
-        self._recent = [*self._recent, *decisions][-5:]
-        if not self._live.is_started:
-            self._live.start()
-        self._live.update(picture(status, self._recent), refresh=True)
+        self._recent = [*self._recent, *decisions][-_RECENT:]
+        if self.offered is not None and status.get("phase") == "choosing":
+            size = self._console.size
+            width, height = size.width, size.height
+            drawn = choice(status, self.offered, self.question, width=width, height=height)
+        else:
+            drawn = picture(status, self._recent)
+        self._keys.start()
+        self._begun().update(drawn, refresh=True)
+
+    def offer(self, offered: Facts) -> None:
+        """In the picture while somebody may choose; what was chosen of stays on the screen."""
+        self.offered = offered
+        if offered["phase"] != "choosing":
+            self.close()
+            said = offers(offered, width=self._console.width)
+            self._console.print(said, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Make room for other words; the next `show` begins anew."""
-        self._live.stop()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self._keys.stop()
+
+    def _begun(self) -> "Live":
+        """A new one each time: it would draw over what was written since it was stopped."""
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        return self._live
 
 
-def display(*, quiet: bool) -> Display:
+def display(*, quiet: bool, pressed: Callable[[str], None] = lambda _: None) -> Display:
+    """`pressed` gets the keys of one who looks at a screen."""
     if quiet:
         return Silence()
-    return Screen() if sys.stdout.isatty() else Lines()
+    drawable = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return Screen(pressed) if drawable else Lines()

@@ -1,17 +1,16 @@
 """`bats run`: a sweep from start to end in one process tree, with a master of its own."""
 
 import asyncio
-import contextlib
 import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from bats.common.errors import BatsError
 from bats.master.cli import sweeps
 from bats.master.cli.asking import exit_code
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
-from bats.master.cli.choosing import offers
 from bats.master.cli.follow import Display, display, follow
 from bats.master.cli.submit import after_dashes
 from bats.master.cli.words import amount, count, duration
@@ -55,9 +54,9 @@ class _Run:
         self._want = want
         free = want.clouds is None or all(one.free for one in want.clouds.offerings)
         self._rule = want.rule or ("ask" if asks and not free else "fastest")
-        self._promise: Mapping[str, Any] | None = None
-        self._shown: Display = display(quiet=common.quiet or common.as_json)
-        self._offers = ""
+        self._shown: Display = display(quiet=common.quiet or common.as_json, pressed=self._pressed)
+        self._answering: asyncio.Future[None] | None = None
+        self._said = ""  # to a key that means nothing
         self._interrupts = 0
         self._stopping: asyncio.Task[Any] | None = None
 
@@ -111,34 +110,39 @@ class _Run:
     # --- the choice -------------------------------------------------------------------------------
 
     async def _heard(self, status: Mapping[str, Any]) -> None:
-        """After the sample: show the schedules whenever they are new, and wait for a key."""
-        phase = status.get("phase", "")
-        asked = phase == "choosing" and self._rule == "ask"
-        if phase in {"", "sampling"} or (self._offers and not asked):
-            return
-        facts = await self._client.ask("schedules", bag=self._bag)
-        if not facts["schedules"]:
-            return
-        said = offers(facts)
-        if said != self._offers:
-            self._offers = said
-            self._shown.close()
-            self._common.note(said)
-            if asked:
-                print("Which? Its number or name, balanced, or q: ", end="", flush=True)
-        if asked and (answer := await _line(0.5)):
-            await self._take(answer, [one["name"] for one in facts["schedules"]])
+        """After the sample, ask until something is chosen, here or in another shell."""
+        shown = self._shown
+        if status.get("phase") != "choosing" or self._rule != "ask" or shown.offered is None:
+            shown.question = ""
+        elif self._answering is None or self._answering.done():
+            names = self._names()
+            balanced = next((key for key, name in names.items() if name == names["b"]), "b")
+            question = f"Which? Press its number, b for balanced ({balanced}), q to cancel."
+            shown.question = f"{self._said} {question}".lstrip()
 
-    async def _take(self, answer: str, names: list[str]) -> None:
-        if answer in {"q", "quit"}:
-            await self._client.ask("cancel", bag=self._bag, reason="nothing was chosen")
-            return
-        if answer.isdecimal() and 0 < int(answer) <= len(names):
-            answer = names[int(answer) - 1]
-        if answer in {*names, "balanced"}:
-            await self._client.ask("choose", bag=self._bag, rule=answer)
-        else:
-            print(f"There is no schedule {answer!r}. Which? ", end="", flush=True)
+    def _pressed(self, key: str) -> None:
+        if self._shown.question:  # what is typed before there is a question is no answer to it
+            self._answering = asyncio.ensure_future(self._take(key))
+
+    async def _take(self, key: str) -> None:
+        self._said = ""
+        try:
+            if key == "q":
+                self._shown.question = "Cancelling."
+                await self._client.ask("cancel", bag=self._bag, reason="nothing was chosen")
+            elif name := self._names().get(key):
+                self._shown.question = f"Taking {name}."
+                await self._client.ask("choose", bag=self._bag, rule=name)
+            else:
+                self._said = f"{key} is none of them."
+        except BatsError as error:  # what was asked cannot be had any more
+            self._said = str(error)
+
+    def _names(self) -> dict[str, str]:
+        """The schedules on the screen by the keys that mean them."""
+        facts = self._shown.offered or {"schedules": [], "balanced": ""}
+        names = [str(one["name"]) for one in facts["schedules"]]
+        return {**dict(zip("123456789", names, strict=False)), "b": facts["balanced"]}
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -207,18 +211,3 @@ def _told(facts: Mapping[str, Any]) -> str:
     lines.append(f"output    {facts['output_folder']}")
     lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
     return "\n".join(lines)
-
-
-async def _line(seconds: float) -> str | None:
-    """A line from the terminal, if one is typed in so many seconds."""
-    loop = asyncio.get_running_loop()
-    typed = asyncio.Event()
-    loop.add_reader(sys.stdin, typed.set)
-    try:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await typed.wait()
-                return sys.stdin.readline().strip() or None
-    finally:
-        loop.remove_reader(sys.stdin)
-    return None

@@ -68,10 +68,8 @@ def in_full(facts: Mapping[str, Any]) -> str:
     if facts["over"]:
         lines.append(f"time      {duration(now)}")
     else:
-        eta = facts.get("eta_seconds")
-        lines.append(f"time      {duration(now)} so far, " + (
-            f"about {duration(eta)} to go" if eta is not None else "the rest is not known yet"
-        ))  # fmt: skip
+        eta = eta_words(facts) or "the rest is not known yet"
+        lines.append(f"time      {duration(now)} so far, {eta}")
         lines += [f"machines  {line}" for line in cluster_lines(facts)]
     lines.append(f"output    {facts['output_folder']}")
     return "\n".join(lines)
@@ -86,6 +84,17 @@ def money_line(facts: Mapping[str, Any]) -> str:
     if cap is not None:
         what = "budget" if facts.get("budget") is not None else "limit"
         said += f", {what} {amount(cap, currency)}"
+    return said
+
+
+def eta_words(facts: Mapping[str, Any]) -> str:
+    """`about 5 min 10 s to go, 4 min 20 s to 6 min 40 s`; "" when nothing is known."""
+    if facts.get("eta_seconds") is None:
+        return ""
+    said = f"about {duration(facts['eta_seconds'])} to go"
+    if low_high := facts.get("eta_bounds"):
+        low, high = map(duration, low_high)
+        said += f" (90 %: {low} to {high})" if low != high else ""
     return said
 
 

@@ -33,14 +33,20 @@ async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
     async with reach(common) as client:
         found = await client.ask("status", bag=bag)
         shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
+        shown.question = f"Choose in another shell: bats choose NAME --bag {found['bag']}"
         return await follow(client, found["bag"], shown)
 
 
 class _Json:
     look_seconds = Screen.look_seconds
+    question = ""
+    offered: Mapping[str, Any] | None = None
 
     def show(self, status: Mapping[str, Any], decisions: list[Mapping[str, Any]]) -> None:
         print(as_json({**status, "decisions": decisions}), file=sys.stdout, flush=True)
+
+    def offer(self, offered: Mapping[str, Any]) -> None:
+        pass
 
     def close(self) -> None:
         pass

@@ -31,6 +31,10 @@ def mix(counts: Sequence[int], names: Sequence[str]) -> str:
     return " + ".join(parts) or "none"
 
 
+def shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

@@ -8,7 +8,8 @@ from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
-from bats.master.brain.schedules import Schedule
+from bats.master.brain.schedules import Schedule, pick
+from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 from bats.master.brain.view import view
 from bats.master.service.bag import OPEN, Bag, bag_from
@@ -78,7 +79,12 @@ def status(runner: Runner) -> Body:
 
 
 def status_unbegun(bag: Bag, running: Runner | None) -> Body:
-    behind = f"waits for bag {running.id}" if running is not None else ""
+    behind = ""
+    if running is not None:
+        behind = f"waits for bag {running.id}"
+        if running.engine.run.phase is Phase.CHOOSING:
+            number = running.id
+            behind += f", which waits for `bats choose --bag {number}` or `bats cancel {number}`"
     return {**_of_bag(bag), "total": bag.sweep.count, "words": behind, "over": False}
 
 
@@ -108,6 +114,7 @@ def schedules(runner: Runner, bounded: Sequence[Schedule]) -> Body:
         "bag": runner.id,
         "phase": run.phase.value,
         "chosen": run.chosen,
+        "balanced": pick(run.schedules, "balanced").name if run.schedules else "",
         "currency": runner.bag.settings.currency,
         "clusters": [one.name for one in runner.bag.settings.offerings],
         "committed": run.ledger.committed,

@@ -1,0 +1,44 @@
+"""Keys of the terminal, one at a time, without waiting for Enter."""
+
+import asyncio
+import os
+import sys
+import termios
+import tty
+from collections.abc import Callable
+from typing import Any
+
+
+class Keys:
+    """From `start` to `stop` each key is handed over; Ctrl-C stays what it is."""
+
+    def __init__(self, pressed: Callable[[str], None]) -> None:
+        self._pressed = pressed
+        self._before: list[Any] | None = None
+
+    def start(self) -> None:
+        if self._before is not None or not sys.stdin.isatty():
+            return
+        terminal = sys.stdin.fileno()
+        self._before = termios.tcgetattr(terminal)
+        tty.setcbreak(terminal, termios.TCSAFLUSH)
+        asyncio.get_running_loop().add_reader(terminal, self._read)
+
+    def stop(self) -> None:
+        if self._before is None:
+            return
+        terminal = sys.stdin.fileno()
+        asyncio.get_running_loop().remove_reader(terminal)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, self._before)
+        self._before = None
+
+    def _read(self) -> None:
+        try:
+            typed = os.read(sys.stdin.fileno(), 64).decode(errors="replace")
+        except OSError:  # the terminal is gone
+            typed = ""
+        if not typed:
+            self.stop()
+        elif typed.isprintable():  # an arrow comes as an escape and letters, which nobody typed
+            for key in typed:
+                self._pressed(key)

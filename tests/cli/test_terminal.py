@@ -1,0 +1,144 @@
+"""On a terminal: the choice is made with a key, and what was said stays readable."""
+
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+from programs import User, until
+from terminal import Terminal
+
+CLOUDS = """
+[[offering]]
+name = "slow"
+backend = "local"
+price = "0.04"
+per = "20s"
+atu = "20s"
+boundary = "4s"
+max = 2
+
+[[offering]]
+name = "fast"
+price = "0.10"
+per = "20s"
+atu = "20s"
+boundary = "4s"
+max = 2
+[offering.local]
+speed = 2
+"""
+NAPS = 'command = "sleep 0.2"\n[grid]\nn = "1:2000"\n'
+TABLE = re.compile(r"^\d  (cheapest|fastest)\S* ", re.MULTILINE)
+
+
+@pytest.fixture
+def naps(user: User) -> list[str]:
+    user.write("clouds.toml", CLOUDS)
+    return [user.write("naps.toml", NAPS), "--clouds", "clouds.toml", "--term", "20s"]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (100, 30), (200, 50)])
+def test_a_key_chooses_a_schedule(user: User, naps: list[str], columns: int, rows: int) -> None:
+    with Terminal(user, "run", *naps, columns=columns, rows=rows) as terminal:
+        terminal.until("sampling")
+        terminal.press("1")  # nothing is asked yet
+        terminal.until("Which? Press its number")
+        text = terminal.until("chance")
+        assert len(TABLE.findall(text)) == 6
+        assert "time └─" in text, "the picture of prices and times"
+        assert max(map(len, text.split("\n"))) <= columns
+        terminal.press("x")
+        terminal.until("x is none of them")
+        terminal.press("6")
+        terminal.until("executing")
+        terminal.press("\x03")
+        assert terminal.ends() == 130
+        text = terminal.screen.everything
+        assert len(TABLE.findall(text)) == 6, "the table stays, once"
+        assert re.search(r"^6  \S+ <", text, re.MULTILINE)
+        assert "stopping in order; what is done is kept" in text
+        assert re.search(r"^cancelled: [\d,]+ of 2,000 tasks done", text, re.MULTILINE)
+        assert "─╮" not in text, "the picture goes when the bag is over"
+        assert terminal.echoes
+
+
+def test_q_cancels_instead_of_choosing(user: User, naps: list[str]) -> None:
+    with Terminal(user, "run", *naps) as terminal:
+        terminal.until("Which?")
+        assert not terminal.echoes
+        terminal.press("q")
+        assert terminal.ends() == 130
+        assert "because   nothing was chosen" in terminal.screen.text
+        assert terminal.echoes
+
+
+def test_another_shell_may_choose_while_the_question_stands(user: User, naps: list[str]) -> None:
+    with user.master(), Terminal(user, "submit", *naps) as submitting:
+        assert submitting.ends() == 0
+        with Terminal(user, "watch") as terminal:
+            text = terminal.until("Choose in another shell")
+            assert len(TABLE.findall(text)) == 6
+            assert "bats choose NAME --bag 1" in text
+            terminal.press("1")  # looking on is not choosing
+            user.bats("choose", "fastest")
+            terminal.until("executing")
+            user.bats("cancel")
+            assert terminal.ends() == 130
+
+
+def test_an_interrupt_at_the_question_stops_in_order(user: User, naps: list[str]) -> None:
+    with Terminal(user, "run", *naps) as terminal:
+        terminal.until("Which?")
+        terminal.press("\x03")
+        assert terminal.ends() == 130
+        assert "stopping in order; what is done is kept" in terminal.screen.everything
+        assert "because   SIGINT received" in terminal.screen.text
+        assert terminal.echoes
+    until(lambda: not user.machines())
+
+
+@pytest.fixture
+def watched(user: User) -> Iterator[User]:
+    """A bag of four tasks, of which one fails and two wait for a sign."""
+    clouds = user.write(
+        "c.toml", '[[offering]]\nname = "here"\nbackend = "local"\nprice = 0\nslots = 4\n'
+    )
+    command = "case {n} in 1) exit 3;; 2) true;; *) until [ -e go ]; do sleep 0.02; done;; esac"
+    sweep = user.write("mixed.toml", f"command = '{command}'\nretries = 0\n[grid]\nn = '1:4'\n")
+    with user.master():
+        user.bats("submit", sweep, "--clouds", clouds)
+        yield user
+
+
+def test_watching_shows_progress_money_machines_failures_and_decisions(watched: User) -> None:
+    with Terminal(watched, "watch") as terminal:
+        text = terminal.until("1 failed")
+        assert "1 of 4 done, 1 failed" in text
+        assert re.search(r"here +1 +\d+ +2 ", text), "a machine with two tasks at work"
+        assert "$0.00 spent" in text
+        watched.write("go", "")
+        assert terminal.ends() == 1, "tasks failed"
+        text = terminal.screen.text
+        assert "bag 1 (mixed): with failures" in text
+        assert "3 of 4 done, 1 failed" in text
+
+
+def test_to_stop_watching_stops_nothing_else(watched: User) -> None:
+    with Terminal(watched, "watch") as terminal:
+        terminal.until("1 failed")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.ends() == 130
+        assert terminal.echoes
+    assert watched.facts("status", "last")["over"] is False
+    watched.write("go", "")
+    watched.bats("watch", "-q", exit_code=1)
+
+
+def test_without_colours_no_colours_are_sent(watched: User) -> None:
+    watched.environment["NO_COLOR"] = "1"
+    with Terminal(watched, "watch") as terminal:
+        terminal.until("1 failed")
+        assert not terminal.colours
+        watched.write("go", "")
+        terminal.ends()
