@@ -22,7 +22,9 @@ def scatter(found: Sequence[Facts], currency: str, *, width: int, height: int = 
     slowest, quickest = duration(max(times)), duration(min(times))
     margin = max(len(slowest), len(quickest), len("time"))
     across = min(WIDTH, width - margin - len(_EDGE) - len(_PRICE))
-    if height < LEAST or across < 2 * len(found) or len({*zip(prices, times, strict=True)}) < 2:
+    low, high = amount(min(prices), currency), amount(max(prices), currency)
+    least = max(2 * len(found), len(low) + len(high) + 1)
+    if height < LEAST or across < least or len({*zip(prices, times, strict=True)}) < 2:
         return ""
     plane = [[" "] * across for _ in range(height)]
     for (column, row), label in _labels(prices, times, across, height).items():
@@ -33,7 +35,6 @@ def scatter(found: Sequence[Facts], currency: str, *, width: int, height: int = 
         lines.append(f"{said:>{margin}}{_EDGE}{''.join(cells)}".rstrip())
     if slowest == quickest:
         lines[-1] = f"{'':>{margin}}{_EDGE}{''.join(plane[-1])}".rstrip()
-    low, high = amount(min(prices), currency), amount(max(prices), currency)
     lines.append(f"{'time':>{margin}} └─{'─' * across}")
     ends = low if low == high else f"{low:<{across - len(high)}}{high}"
     lines.append(f"{'':>{margin}}{'':>{len(_EDGE)}}{ends}{_PRICE}")
