@@ -19,7 +19,7 @@ from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.ec2 import Ec2
-from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, Site, State
+from bats.deploy.protocol import BusyError, Feature, Gone, RefusedError, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")
@@ -70,6 +70,8 @@ def site(tmp_path: Path) -> Site:
 
 
 class TestEc2(BackendContract):
+    lacking = frozenset({Feature.QUEUE})
+
     @pytest.fixture
     def bench(self, ec2_bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> Bench:
         ec2_bed.enter(monkeypatch)
@@ -80,12 +82,14 @@ class TestEc2(BackendContract):
             broken=(offering(ec2_bed, setup=["echo no such disk >&2", "false"]), site),
             preempt=partial(interrupt, ec2_bed),
             leftovers=partial(asyncio.to_thread, living, site.master_id),
-            patience_seconds=30,
+            patience_seconds=60,
         )
 
 
 class TestEc2Machines(BackendContract):
     """Instances with addresses and file systems of their own, which fetch the worker from S3."""
+
+    lacking = frozenset({Feature.PREEMPTION, Feature.QUEUE})
 
     @pytest.fixture
     def bench(self, ec2_netns_bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> Bench:
@@ -101,6 +105,7 @@ class TestEc2Machines(BackendContract):
             reach=gateway,
             broken=(offering(ec2_netns_bed, image="ami-00000000"), site),
             leftovers=partial(asyncio.to_thread, living, site.master_id),
+            lease_seconds=15,
             patience_seconds=60,
         )
 
@@ -162,11 +167,11 @@ class TestTheRest:
         ):
             ticket = master.ticket()
             await backend.start([ticket])
-            await master.joined(ticket.machine, 30)
-            seen = await becomes(backend, [ticket.machine], State.UP, 10)
-            (folder_of(cloud, seen[ticket.machine]) / "interrupt").write_text("18")
-            await becomes(backend, [ticket.machine], State.STOPPING, 5)
-            assert "SIGTERM" in await master.left(ticket.machine, 15)  # in order, and in time
+            await master.joined(ticket.machine, 60)
+            seen = await becomes(backend, [ticket.machine], State.UP, 60)
+            (folder_of(cloud, seen[ticket.machine]) / "interrupt").write_text("30")
+            await becomes(backend, [ticket.machine], State.STOPPING, 60)
+            assert "SIGTERM" in await master.left(ticket.machine, 60)  # in order, and in time
 
     async def test_an_instance_whose_set_up_fails_says_so_and_costs_no_more(
         self, bench: Bench, cloud: Bed
@@ -175,7 +180,7 @@ class TestTheRest:
         async with bench.tried() as (_, master), opened(broken, bench.site) as backend:
             ticket = master.ticket()
             await backend.start([ticket])
-            seen = await becomes(backend, [ticket.machine], State.GONE, 30)
+            seen = await becomes(backend, [ticket.machine], State.GONE, 60)
             assert seen[ticket.machine].gone is Gone.FAILED
             assert "the disk is full" in seen[ticket.machine].detail
             assert "never" not in seen[ticket.machine].detail
@@ -187,7 +192,7 @@ class TestTheRest:
         async with bench.tried() as (_, master), opened(stuck, bench.site) as backend:
             ticket = master.ticket(lease_seconds=2)
             await backend.start([ticket])
-            await becomes(backend, [ticket.machine], State.GONE, 20)
+            await becomes(backend, [ticket.machine], State.GONE, 60)
 
     async def test_a_ticket_read_from_the_user_data_opens_nothing(
         self, bench: Bench, cloud: Bed
@@ -195,7 +200,7 @@ class TestTheRest:
         async with bench.tried() as (backend, master):
             ticket = master.ticket()
             await backend.start([ticket])
-            await master.joined(ticket.machine, 30)
+            await master.joined(ticket.machine, 60)
             seen = (await backend.status([ticket.machine]))[ticket.machine]
             data = (folder_of(cloud, seen) / "user-data").read_text()
             assert ticket.secret_key in data

@@ -15,7 +15,7 @@ from bats.common.messages import MachineId, Outcome
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.endpoint import Endpoint
-from bats.deploy.protocol import Gone, Sighting, Site, State
+from bats.deploy.protocol import Feature, Gone, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")
@@ -31,6 +31,8 @@ async def kill_the_worker(_: MachineId, seen: Sighting) -> None:
 
 
 class TestLocal(BackendContract):
+    lacking = frozenset({Feature.PREEMPTION, Feature.QUEUE})
+
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Bench:
         site = Site("test", str(tmp_path), WORKER)
@@ -40,7 +42,7 @@ class TestLocal(BackendContract):
             crash=kill_the_worker,
             broken=(HERE, replace(site, worker_command=("/nonexistent/worker",))),
             leftovers=partial(asyncio.to_thread, holding, tmp_path, but="keeper.log"),
-            patience_seconds=20,
+            patience_seconds=60,
         )
 
     async def test_sixty_four_machines_start_at_once_and_all_join(self, bench: Bench) -> None:
@@ -60,8 +62,8 @@ class TestLocal(BackendContract):
             seen = (await backend.start([ticket]))[ticket.machine]
             assert seen.charged_seconds is not None
             await backend.stop([ticket.machine])
-            seen = (await backend.status([ticket.machine]))[ticket.machine]
-            assert seen.gone is Gone.STOPPED
+            ended = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
+            assert ended[ticket.machine].gone is Gone.STOPPED
 
     async def test_tasks_are_told_the_speed_they_emulate(self, bench: Bench) -> None:
         async with (
@@ -98,7 +100,7 @@ class TestLocal(BackendContract):
             await backend.start([ticket])
             await master.joined(ticket.machine, bench.patience_seconds)
         await eventually(
-            partial(asyncio.to_thread, holding, tmp_path), lambda left: not left, 10, "all ended"
+            partial(asyncio.to_thread, holding, tmp_path), lambda left: not left, 60, "all ended"
         )
 
 

@@ -76,11 +76,11 @@ class TestSge(BackendContract):
             await short.start([late])
             await backend.start([hated])
             await master.joined(hated.machine, bench.patience_seconds)
-            seen = await becomes(backend, [hated.machine], State.UP, 10)
+            seen = await becomes(backend, [hated.machine], State.UP, 60)
             await asyncio.to_thread(sge_bed.run, "qdel", job_of(seen[hated.machine]))
-            seen = await becomes(backend, [hated.machine], State.GONE, 30)
+            seen = await becomes(backend, [hated.machine], State.GONE, 60)
             assert seen[hated.machine].gone is Gone.FAILED
-            seen = await becomes(short, [late.machine], State.GONE, 30)
+            seen = await becomes(short, [late.machine], State.GONE, 60)
             assert (seen[late.machine].gone, seen[late.machine].detail) == (
                 Gone.EXPIRED,
                 "its job reached its time limit",
@@ -93,7 +93,7 @@ class TestSge(BackendContract):
         async with bench.tried() as (_, master), opened(wrong, bench.site) as backend:
             ticket = master.ticket()
             await backend.start([ticket])
-            seen = await becomes(backend, [ticket.machine], State.GONE, 30)
+            seen = await becomes(backend, [ticket.machine], State.GONE, 60)
             assert seen[ticket.machine].gone is Gone.FAILED
             assert "/no/such/folder" in seen[ticket.machine].detail
             await eventually(
@@ -110,7 +110,7 @@ class TestSge(BackendContract):
             ticket = master.ticket()
             await backend.start([ticket])
             await master.joined(ticket.machine, bench.patience_seconds)
-            seen = await becomes(backend, [ticket.machine], State.UP, 10)
+            seen = await becomes(backend, [ticket.machine], State.UP, 60)
             execd = sge_bed.state / "spool/execd/localhost/execd.pid"
             await asyncio.to_thread(sge_bed.run, "kill", "-KILL", execd.read_text().strip())
             await pull_the_plug(sge_bed, ticket.machine, seen[ticket.machine])

@@ -87,7 +87,7 @@ class TestSlurm(BackendContract):
             late, unlucky, hated = (ticket.machine for ticket in tickets)
             for ticket in tickets:
                 await master.joined(ticket.machine, bench.patience_seconds)
-            seen = await becomes(backend, [late, unlucky, hated], State.UP, 10)
+            seen = await becomes(backend, [late, unlucky, hated], State.UP, 60)
             do = partial(asyncio.to_thread, slurm_bed.run)
             node = node_of(seen[unlucky])
             await do("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
@@ -110,7 +110,7 @@ class TestSlurm(BackendContract):
         async with bench.tried() as (_, master), opened(greedy, bench.site) as backend:
             ticket = master.ticket()
             await backend.start([ticket])
-            seen = await becomes(backend, [ticket.machine], State.GONE, 20)
+            seen = await becomes(backend, [ticket.machine], State.GONE, 60)
             assert seen[ticket.machine].gone is Gone.FAILED
             assert "PartitionConfig" in seen[ticket.machine].detail
             assert queue(slurm_bed, bench.site.master_id) == []
@@ -148,7 +148,7 @@ class TestSlurm(BackendContract):
             ticket = master.ticket()
             async with bench.crowded():
                 await backend.start([ticket])
-                seen = await becomes(backend, [ticket.machine], State.QUEUED, 20)
+                seen = await becomes(backend, [ticket.machine], State.QUEUED, 60)
                 assert seen[ticket.machine].charged_seconds is not None
             await master.joined(ticket.machine, bench.patience_seconds)
 

@@ -13,7 +13,7 @@ from beds import Bed
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.deploy.protocol import Sighting, Site
+from bats.deploy.protocol import Feature, Sighting, Site
 from bats.deploy.testing import BackendContract, Bench
 
 WORKER = (sys.executable, "-m", "bats.worker")
@@ -25,6 +25,8 @@ def ssh(bed: Bed, host: str, *command: str) -> str:
 
 
 class TestSsh(BackendContract):
+    lacking = frozenset({Feature.PREEMPTION, Feature.QUEUE})
+
     @pytest.fixture
     def bench(self, ssh_bed: Bed, tmp_path: Path) -> Bench:
         settings = {

@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 from beds import Bed, kill_marked
+from eavesdropper import Eavesdropper
 from programs import BATS, User, until
 
 pytestmark = [pytest.mark.backend(name) for name in ("ssh", "slurm", "sge", "ec2")]
@@ -126,13 +127,27 @@ def left_over(beds: dict[str, Bed], state: Path) -> list[str]:
     return [str(found) for found in (*jobs, *instances, *hosts, here) if found]
 
 
+def expect_no_secret_was_told(ear: Eavesdropper) -> None:
+    """Nowhere, though many places were looked at, for many secrets."""
+    assert ear.overheard() == []
+    told = {file.name for file in ear.told()}
+    assert {"run.log", "store.db", "log", "0.log", "run.json"} <= told
+    assert any(b"#SBATCH" in script for script in ear.scripts)
+    assert any(b"#$ -" in script for script in ear.scripts)
+    assert any(b"bats.worker" in line for line in ear.command_lines)
+    assert len(ear.secrets) > 3 + 2  # of master, client and workers; of instances and of jobs
+
+
 def test_five_hundred_tasks_outlive_a_death_at_each_of_five_back_ends(
     everywhere: User, beds: dict[str, Bed]
 ) -> None:
     user, kill = everywhere, killers(beds)
     words = ("--array", f"1-{TASKS}", "--clouds", "clouds.toml", "--budget", str(BUDGET))
     command = "sleep 0.5; echo $((BATS_INDEX * BATS_INDEX))"
-    with user.started("run", *words, "--pick", "fastest", "--yes", "--", command) as run:
+    with (
+        Eavesdropper(user.state, [bed.state for bed in beds.values()]) as ear,
+        user.started("run", *words, "--pick", "fastest", "--yes", "--", command) as run,
+    ):
         until(user.state.joinpath("access.json").exists)
 
         def machines() -> list[dict[str, Any]]:
@@ -147,6 +162,7 @@ def test_five_hundred_tasks_outlive_a_death_at_each_of_five_back_ends(
     assert kill == {}, "each back end had a machine to lose"
     assert run.returncode == 0, complaint
     assert f"{TASKS} of {TASKS} tasks done" in said
+    expect_no_secret_was_told(ear)
     cost = float(said.split("cost")[1].split("$")[1].split()[0])
     assert cost <= BUDGET
     try:
