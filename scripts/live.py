@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="how many seconds a model minute lasts; shorter ones are less exact "
         "[0.5 for table 2.1; for the others as fits the processors]",
     )
-    parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small part")
     parser.add_argument("--json", action="store_true", help="print one object, last")
     parser.add_argument(
         "--out", type=Path, default=Path("out"), metavar="DIR", help="for page and figures [out]"
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         told.append(experiment(options))
         if not chosen.json:
             told[-1].print()
-    _write(chosen.out, told)
+        _write(chosen.out, told)  # what has been measured is not lost with what follows
     if chosen.json:
         print(json.dumps([one.as_dict() for one in told], ensure_ascii=False, default=float))
     return 0 if all(one.report.ok for one in told) else 1

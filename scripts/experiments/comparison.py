@@ -69,7 +69,7 @@ def one(name: str, fitted: Bag, budget: Money | None, seed: int) -> Run:
         fitted.offerings,
         budget,
         sampling=Sampling.NONE if budget is None else Sampling.REGRESSION,
-        tail="none" if budget is None else Settings.tail,
+        tail="none" if budget is None else "stochastic+random",
         monitor_seconds=fitted.atu_seconds / 12,
         term_seconds=fitted.atu_seconds,
         seed=seed,

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
@@ -27,13 +27,17 @@ from bats.deploy.roster import Roster
 from bats.master.brain.events import Event
 from bats.master.brain.journal import event_from
 from bats.master.brain.settings import ASK, Settings
-from bats.master.client import Bag, connect
+from bats.master.client import connect
 from bats.master.report.account import Account, account
 from bats.master.service.early import warmed
 from bats.master.service.options import Options
 from bats.master.store.reader import Reader
 from bats.master.store.rows import TaskRow
 from bats.master.sweep.sweep import Sweep
+
+Schedules = list[dict[str, Any]]
+Choose = Callable[[Schedules], str]
+"""A user who is shown the schedules and names one."""
 
 _OF_THE_BAG: Final = ("tasks", "offerings", "budget", "deadline_seconds", "rule", "known")
 _LOG: Final = "run.log"
@@ -48,7 +52,7 @@ class Live:
     account: Account
     journal: list[tuple[float, Event]]
     tasks: list[TaskRow]
-    schedules: list[dict[str, Any]]  # as offered when the choice was made
+    schedules: Schedules  # as offered when the choice was made
     chosen: str
     stood_still: list[float]  # seconds: for how long the computer did, in each run thrown away
 
@@ -71,10 +75,14 @@ class Live:
         return float(as_decimal(self.account.view.spent))
 
 
-def run(sweep: Sweep, settings: Settings, choose: str = "") -> Live:
+def fastest(_: Schedules) -> str:
+    return "fastest"
+
+
+def run(sweep: Sweep, settings: Settings, choose: Choose = fastest) -> Live:
     """Submit, follow to the end, read what the store has of it.
 
-    Settings with the rule ASK wait for the offers, of which the one called `choose` is taken.
+    Settings with the rule ASK wait for the offers, of which `choose` names one.
     """
     harmless = min(one.boundary_seconds for one in settings.offerings) / 2
     stood_still: list[float] = []
@@ -124,7 +132,7 @@ class Stillness:
 
 
 async def _run(
-    sweep: Sweep, settings: Settings, choose: str, stood_still: list[float]
+    sweep: Sweep, settings: Settings, choose: Choose, stood_still: list[float]
 ) -> Live | None:
     """None when the master was not heard of any more, as happens when all stands still."""
     async with _folder() as state:
@@ -141,27 +149,28 @@ async def _run(
                 rule=settings.rule,
                 **_keys(settings),
             )
+            schedules: Schedules = []
+            chosen = ""
             try:
-                schedules = await _choose(bag, choose) if settings.rule == ASK else []
+                if settings.rule == ASK:
+                    await bag.wait("choosing")
+                    schedules = [dict(one) for one in await bag.schedules()]
+                    chosen = choose(schedules)
+                    await bag.choose(chosen)
                 await bag.wait()
             except UnreachableError:
                 return None
-        return _read(state, BagId(bag.number), schedules, choose, stood_still)
-
-
-async def _choose(bag: Bag, name: str) -> list[dict[str, Any]]:
-    await bag.wait("choosing")
-    offered: list[dict[str, Any]] = [dict(one) for one in await bag.schedules()]
-    await bag.choose(name)
-    return offered
+        return _read(state, BagId(bag.number), schedules, chosen, stood_still)
 
 
 def _keys(settings: Settings) -> dict[str, Any]:
-    """The settings as a submission says them; those of the sweep and its limits go apart."""
+    """What is unusual in the settings, as a submission says it; the sweep and its limits apart."""
+    usual = Settings(settings.tasks, settings.offerings)
     keys = {
         part.name: getattr(settings, part.name)
         for part in fields(settings)
         if part.name not in _OF_THE_BAG
+        and getattr(settings, part.name) != getattr(usual, part.name)
     }
     keys["sampling"] = settings.sampling.value
     if settings.budget is not None:
@@ -172,7 +181,7 @@ def _keys(settings: Settings) -> dict[str, Any]:
 def _read(
     state: Path,
     bag: BagId,
-    schedules: list[dict[str, Any]],
+    schedules: Schedules,
     chosen: str,
     stood_still: list[float],
 ) -> Live:

@@ -7,4 +7,4 @@ from dataclasses import dataclass
 class Options:
     minute_seconds: float | None  # how long a model minute lasts; None: as suits the experiment
     seed: int
-    quick: bool  # a part of it, in seconds
+    quick: bool  # a small part of it
