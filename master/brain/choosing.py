@@ -1,11 +1,15 @@
 """From the sample to a plan: schedules are offered, and the user's choice among them is taken."""
 
+from dataclasses import replace
+from statistics import fmean
+
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
 from bats.common.money import Money
 from bats.master.brain import planning, sampling, watching
 from bats.master.brain.commands import Offer
 from bats.master.brain.events import Chosen
+from bats.master.brain.known import known_runtimes
 from bats.master.brain.outlook import outlook
 from bats.master.brain.picks import within_budget, within_deadline
 from bats.master.brain.schedules import Schedule, offers, pick
@@ -31,6 +35,11 @@ def sampled(run: Run) -> None:
 def offer(run: Run) -> None:
     """Work the schedules out from what is known now."""
     clusters = run.planning_clusters()
+    if run.settings.prudence:  # T_i of the paper leans towards the tasks that are done first
+        clusters = tuple(
+            replace(c, mean_seconds=fmean(known)) if (known := known_runtimes(run, state)) else c
+            for c, state in zip(clusters, run.clusters, strict=True)
+        )
     N = outlook(run, clusters).N_e
     schedules = offers(clusters, N) if N and any(c.limit for c in clusters) else ()
     if schedules != run.schedules:

@@ -9,19 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
 from bats.master.brain.bounds import Bounds
-from bats.master.brain.censored import completed
+from bats.master.brain.known import known_runtimes
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.outlook import pace
 from bats.master.brain.predictors import Question, Standing
 from bats.master.brain.problem import plan_of
 from bats.master.brain.schedules import Schedule
-from bats.master.brain.settings import Sampling
-from bats.master.brain.state import ClusterState, Run
-from bats.master.brain.taskbook import TaskState
+from bats.master.brain.state import Run
 
 
 def promised(run: Run) -> tuple[Schedule, ...]:
@@ -47,7 +44,7 @@ def questions(
     The budget asked about is the schedule's own; a cushion comes on top only if it is granted.
     """
     clusters = run.planning_clusters()
-    samples = tuple(tuple(_sample(run, c)) for c in run.clusters)
+    samples = tuple(tuple(known_runtimes(run, c)) for c in run.clusters)
     ends_at = run.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
@@ -69,25 +66,6 @@ def questions(
             )
         )
     return tuple(asked)
-
-
-def _sample(run: Run, c: ClusterState) -> list[float]:
-    """The runtimes known of a cluster, and those of what still runs as far as it tells of them.
-
-    A sample that clusters share is what all of them have done: what they all still run belongs
-    to it.
-    """
-    done = c.profile.sample()
-    if not done:
-        return []
-    shared = run.settings.sampling is Sampling.REGRESSION
-    elapsed: dict[TaskId, float] = {}
-    for machine in run.alive() if shared else run.living[c.index].values():
-        for task, attempt in machine.active.items():
-            if run.tasks.states[task] != TaskState.DONE:
-                tau = run.to_canonical(machine.cluster, run.now - attempt.since)
-                elapsed[task] = max(elapsed.get(task, 0.0), tau)
-    return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
 
 
 def _standing(

@@ -11,7 +11,7 @@ from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.profile import RuntimeProfile
 from bats.master.brain.regression import SAME, Line, fit
 from bats.master.brain.sample_size import caveat, sample_size
-from bats.master.brain.settings import ASK, Sampling
+from bats.master.brain.settings import Sampling
 from bats.master.brain.state import ClusterState, Phase, Run, Sample
 from bats.master.brain.taskbook import TaskState
 
@@ -69,8 +69,10 @@ def complete(run: Run) -> bool:
         return True
     if run.settings.sampling is Sampling.IMPLICIT:
         return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
-    if run.settings.prudence and run.settings.rule != ASK and sample.replicated:
-        # Nobody waits for offers: plan as soon as it can be done with room for error, learn on.
+    settings = run.settings
+    own_limit = settings.rule == "fastest" and settings.budget is not None
+    if settings.prudence and own_limit and sample.replicated:
+        # No offer sets the limit: plan as soon as it can be done with room for error, learn on.
         enough = (len(sample.replicated) + 1) // 2
         return all(len(sample.observed[c.index]) >= enough for c in part)
     if any(sample.open[c.index] for c in part):
