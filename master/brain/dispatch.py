@@ -31,7 +31,10 @@ def fill(run: Run, machine: Machine) -> None:
     if load > machine.slots and load * 2 > machine.slots + _ahead(run, machine):
         return  # enough is queued; sending a few at a time would cost a message each
     orders: list[tuple[TaskId, int]] = []
-    for _ in range(machine.slots + _ahead(run, machine) - load):
+    room = machine.slots + _ahead(run, machine) - load
+    if run.settings.at_once:
+        room = min(room, run.settings.at_once - run.tasks.in_flight)
+    for _ in range(room):
         attempt = _next(run, machine)
         if attempt is None:
             break
@@ -47,6 +50,8 @@ def _ahead(run: Run, machine: Machine) -> int:
     """How many tasks to queue beyond the slots: none when tasks are long or few are left."""
     if machine.hold_back or not machine.done_count:
         return 0
+    if run.settings.at_once or run.settings.task_slots > 1:
+        return 0  # what is queued, a worker starts in any slot
     mean = machine.done_seconds / machine.done_count
     wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
     living = sum(len(group) for group in run.living)

@@ -41,6 +41,8 @@ class Settings:
     monitor_seconds: float = 0.0  # 0: a twelfth of the shortest ATU, at least 5 s
     term_seconds: float = 60.0  # shorter ATUs are reserved several at a time, for about so long
     retries: int = 1  # how often a task may fail before it is given up
+    at_once: int = 0  # how many attempts may run at a time, copies included; 0: any number
+    task_slots: int = 1  # of a machine's that each task takes; the offerings' count such places
     losses: int = 5  # how many machines a task may lose before it is held to be the cause
     cushion: Money = NOTHING
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60

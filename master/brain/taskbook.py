@@ -68,6 +68,7 @@ class TaskBook:
         "_rng",
         "counts",
         "failures",
+        "in_flight",
         "losses",
         "running",
         "states",
@@ -81,6 +82,7 @@ class TaskBook:
         self._rng = rng
         self.counts = [tasks, 0, 0, 0, 0]  # by state
         self.running: dict[TaskId, list[Attempt]] = {}
+        self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
         self.losses: dict[TaskId, int] = {}
 
@@ -122,6 +124,7 @@ class TaskBook:
         self._move(task, Move.SEND)
         number = self._attempts[task] = min(self._attempts[task] + 1, 65535)
         attempt = Attempt(task, number, machine, sampling=sampling)
+        self.in_flight += 1
         copies = self.running.get(task)
         if copies is None:
             self.running[task] = [attempt]
@@ -141,6 +144,7 @@ class TaskBook:
         """The attempt is over; what becomes of the task is another move."""
         copies = self.running[attempt.task]
         copies.remove(attempt)
+        self.in_flight -= 1
         if not copies:
             del self.running[attempt.task]
 
@@ -183,6 +187,8 @@ class TaskBook:
                 raise BrokenInvariantError(f"task {task} runs nowhere")
             if self.states[task] == TaskState.WAITING:
                 raise BrokenInvariantError(f"task {task} waits and runs")
+        if self.in_flight != sum(map(len, self.running.values())):
+            raise BrokenInvariantError(f"{self.in_flight} attempts are said to be under way")
         for number, state in enumerate(self.states):
             task = TaskId(number)
             if state == TaskState.RUNNING and task not in self.running:

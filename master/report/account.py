@@ -67,7 +67,7 @@ def account(reader: Reader, number: BagId) -> Account:
     money, time = Shares(), Shares()
     cost_by_cluster: Counter[str] = Counter()
     for machine in machines:
-        used = seconds_of(machine, chronicle.machines.get(machine.id), bag.sweep.slots)
+        used = seconds_of(machine, chronicle.machines.get(machine.id))
         money, time = money + divided(machine.cost, used), time + used
         cost_by_cluster[machine.offering.name] += machine.cost
     return Account(

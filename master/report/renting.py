@@ -106,14 +106,14 @@ def rented(
     return sorted(found, key=lambda one: (one.since is None, one.since or one.requested, one.id))
 
 
-def seconds_of(machine: Rented, time: MachineTime | None, slots_of_task: int = 1) -> Shares:
+def seconds_of(machine: Rented, time: MachineTime | None) -> Shares:
     """What became of the time paid for, in milliseconds of a slot."""
     if machine.since is None:
         return Shares()
     capacity = (machine.paid_until - machine.since) * machine.slots
     begins = machine.joined if machine.joined is not None else machine.until
     starting = max(0.0, begins - machine.since) * machine.slots
-    used = [one * slots_of_task for one in time.used] if time else [0.0] * len(Use)
+    used = list(time.used) if time else [0.0] * len(Use)
     total = sum(used) + starting
     if total > capacity > 0:  # clocks differ by a little
         used = [one * capacity / total for one in used]

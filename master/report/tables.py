@@ -36,7 +36,7 @@ def machine_rows(told: Account) -> Iterator[dict[str, Any]]:
     """A machine's life, bill and what the bill went into; times are seconds of the run."""
     for one in told.machines:
         time = told.chronicle.machines.get(one.id)
-        shares = divided(one.cost, seconds_of(one, time, told.bag.sweep.slots))
+        shares = divided(one.cost, seconds_of(one, time))
         yield {
             "machine": one.id,
             "cluster": str(one.offering.name),

@@ -400,6 +400,8 @@ class Bags:
 def _cluster_for(bag: Bag, worker: Worker) -> int | None:
     """Which offering it counts as: the one it names, else the bag's for hand-started ones."""
     offerings = bag.settings.offerings
+    if worker.slots < bag.settings.task_slots:
+        return None
     if worker.offering:
         return next((k for k, o in enumerate(offerings) if o.name == worker.offering), None)
     by_hand = [k for k, offering in enumerate(offerings) if offering.backend == MANUAL]

@@ -295,7 +295,8 @@ class Runner:
             self.machines[machine] = row
             self._store.machine(row)
         holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self.id]
-        self.happen(Joined(inside(machine), worker.slots, tuple(holding), cluster))
+        places = max(1, worker.slots // self.bag.settings.task_slots)
+        self.happen(Joined(inside(machine), places, tuple(holding), cluster))
         for attempt in worker.holding:
             if attempt.bag != self.id:
                 self._workers.kill(machine, attempt)
@@ -397,6 +398,13 @@ class Runner:
         """Whether this machine has a place in the engine's books, and is not to stop."""
         known = self.engine.run.machines.get(inside(machine))
         return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
+
+    def has_others_than(self, cluster: int) -> bool:
+        """Whether machines of other offerings are at work, so that it goes on without this one."""
+        return any(
+            machine.cluster != cluster and machine.state is MachineState.UP
+            for machine in self.engine.run.alive()
+        )
 
     @property
     def busy(self) -> bool:

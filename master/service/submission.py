@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,8 +47,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
     if not isinstance(given.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
     sweep = Sweep.from_plain(given["sweep"])
-    offerings = _offerings(given.get("offerings"), options)
-    _fits_machines(sweep, offerings)
+    offerings = _places(sweep, _offerings(given.get("offerings"), options))
     folder = Path(given.get("output_folder") or options.output_folder / str(bag))
     return Bag(
         bag,
@@ -124,10 +123,32 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
     return offerings
 
 
-def _fits_machines(sweep: Sweep, offerings: tuple[Offering, ...]) -> None:
-    most = max(one.slots for one in offerings)
-    if sweep.slots > most:
+def _places(sweep: Sweep, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
+    """The offerings as this bag's tasks find them: slots for whole tasks, no idle machines.
+
+    A schedule must not promise what a limit on tasks at a time forbids. Of one offering no more
+    machines are bought than have work; of several, whose mixes may be any, all must have some.
+    """
+    large = [one for one in offerings if one.slots >= sweep.slots]
+    if not large:
+        most = max(one.slots for one in offerings)
         raise UsageError(f"A task takes {sweep.slots} slots; the largest machine has {most}.")
+    places = [replace(one, slots=one.slots // sweep.slots) for one in large]
+    if not sweep.at_once:
+        return tuple(places)
+    useful = [
+        replace(one, max_machines=min(one.max_machines, -(-sweep.at_once // one.slots)))
+        for one in places
+    ]
+    together = sum(one.slots * one.max_machines for one in useful)
+    if len(useful) > 1 and together > sweep.at_once and not all(one.free for one in useful):
+        names = ", ".join(one.name for one in useful)
+        raise UsageError(
+            f"At most {sweep.at_once} tasks may run at a time, and {names} have room for "
+            f"{together:,} together: what a schedule of them promises would not hold. Lower `max` "
+            f"in the clouds file, name one offering, or leave %{sweep.at_once} out of `array`."
+        )
+    return tuple(useful)
 
 
 def _settings(
@@ -156,6 +177,8 @@ def _settings(
         monitor_seconds=float(value("monitor_seconds", usual.monitor_seconds)),
         term_seconds=float(value("term_seconds", usual.term_seconds)),
         retries=value("retries", sweep.retries),
+        at_once=sweep.at_once,
+        task_slots=sweep.slots,
         losses=value("losses", usual.losses),
         cushion=Money(value("cushion", usual.cushion)),
         patience_seconds=float(value("patience_seconds", usual.patience_seconds)),

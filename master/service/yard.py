@@ -54,7 +54,7 @@ class Watched:
 
     __slots__ = (
         "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_once",
-        "machine", "resumed", "runner", "seen", "starting", "stopping",
+        "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
     )  # fmt: skip
 
     def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
@@ -72,6 +72,7 @@ class Watched:
         self.lost_once = False
         self.announced = False  # by the provider: it takes the machine away soon
         self.seen: Sighting | None = None
+        self.waits = ""  # why it cannot be had yet
 
     @property
     def offering(self) -> Offering:
@@ -146,6 +147,8 @@ class Yard:
 
     async def _start(self, machines: list[Watched]) -> None:
         pause, surprises = _FIRST_PAUSE_SECONDS, 0
+        clock = asyncio.get_running_loop().time
+        give_up_at = clock() + self._keeper.options.busy_seconds
         while wanted := self._still_wanted(machines):
             try:
                 tickets = [self._ticket(one) for one in wanted]
@@ -154,6 +157,13 @@ class Yard:
             except BusyError as error:
                 log.warning("no machines yet", offering=self.offering.name, reason=str(error),
                             again_in_seconds=pause)  # fmt: skip
+                for one in wanted:
+                    one.waits = str(error)
+                others = [one for one in wanted if one.runner.has_others_than(one.cluster)]
+                if others and clock() >= give_up_at:
+                    limit = self._keeper.options.busy_seconds
+                    self._refused(wanted, f"it had nothing to give for {limit:g} s: {error}")
+                    return
             except RefusedError as error:
                 self._refused(wanted, str(error))
                 return
@@ -165,7 +175,7 @@ class Yard:
                     return
             else:
                 for one in wanted:
-                    one.starting, one.asked = False, True
+                    one.starting, one.asked, one.waits = False, True, ""
                     if one.stopping:
                         reason, one.stopping = one.stopping, ""
                         self.stop(one, reason)
@@ -210,7 +220,7 @@ class Yard:
             server_key=self._keeper.server_key,
             public_key=pair.public,
             secret_key=pair.secret,
-            slots=one.offering.slots,
+            slots=one.offering.slots * one.runner.bag.settings.task_slots,
             lease_seconds=self._first_lease_seconds(one),
         )
 
