@@ -26,6 +26,7 @@ __all__ = [
     "Price",
     "Priced",
     "RefusedError",
+    "Scripted",
     "Sighting",
     "Site",
     "State",
@@ -142,6 +143,15 @@ class Priced(Protocol):
 
     async def price(self) -> Price:
         """Raises BusyError or RefusedError."""
+        ...
+
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A back end that hands in scripts: it can show one beforehand."""
+
+    def script(self, count: int = 1) -> str:
+        """For so many machines."""
         ...
 
 

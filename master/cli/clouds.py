@@ -14,6 +14,7 @@ from bats.master.cli.words import amount, duration, table
 
 if TYPE_CHECKING:
     from bats.deploy.trial import Trial
+    from bats.master.clouds.reading import Clouds
 
 _file = click.argument("file", type=click.Path(path_type=Path), required=False)
 
@@ -53,15 +54,23 @@ def init(common: Common) -> None:
 
 
 @clouds.command(
-    cls=_Command, epilog="\b\nExamples:\n  bats clouds show\n  bats clouds show my.toml"
+    cls=_Command,
+    epilog="\b\nExamples:\n  bats clouds show\n  bats clouds show my.toml\n"
+    "  bats clouds show --script cluster",
 )
 @_file
+@click.option("--script", metavar="OFFERING",
+              help="Print the job script of one of its machines; submit nothing.")  # fmt: skip
 @common
-def show(common: Common, file: Path | None) -> None:
+def show(common: Common, file: Path | None, script: str | None) -> None:
     """Shows the offerings of a clouds file (default: the one that `bats run` would use)."""
     from bats.master.clouds.reading import clouds as read
 
     found = read(file or "")
+    if script is not None:
+        text = _script(common, found, script)
+        common.facts({"offering": script, "script": text}, text.rstrip)
+        return
     facts = {
         "file": found.path,
         "currency": found.currency,
@@ -82,6 +91,21 @@ def show(common: Common, file: Path | None) -> None:
     head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU", "priced")
     common.facts(facts, lambda: f"{found.path or 'no clouds file: this computer'}\n"
                  + table(head, rows))  # fmt: skip
+
+
+def _script(common: Common, found: "Clouds", name: str) -> str:
+    from bats.deploy.protocol import Scripted
+    from bats.deploy.registry import backend
+    from bats.master.clouds.checking import site_of
+
+    wanted = [one for one in found.offerings if one.name == name]
+    if not wanted:
+        known = ", ".join(one.name for one in found.offerings)
+        raise UsageError(f"There is no offering {name}; there are {known}.")
+    asked = backend(wanted[0], site_of("script", common.state.expanduser().absolute()))
+    if not isinstance(asked, Scripted):
+        raise UsageError(f"Offering {name} is of {wanted[0].backend}, which takes no job scripts.")
+    return asked.script()
 
 
 @clouds.command(

@@ -86,7 +86,7 @@ def _text(facts: Mapping[str, Any], *, quiet: bool) -> str:
         )
         for one in found
     ]
-    head = ("machine", "offering", "state", "done", "charged", "cost", "address", "gone because")
+    head = ("machine", "offering", "state", "done", "charged", "cost", "address", "because")
     told = table(head, rows) if rows else "The bag has had no machine yet."
     return "\n\n".join(filter(None, [told, _orphans_in_words(facts, quiet=False, short=True)]))
 

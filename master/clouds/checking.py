@@ -43,7 +43,7 @@ async def check(
     """All at once. `start`: one machine of each, which is paid for; else only asked."""
     mark = f"check-{secrets.token_hex(4)}"
     folder = _folder(state, mark)
-    site = Site(mark, str(folder), (sys.executable, "-m", "bats.worker"))
+    site = site_of(mark, folder)
 
     async def one(offering: Offering) -> Checked:
         told = await _check(offering, site, patience_seconds if start else None)
@@ -54,6 +54,10 @@ async def check(
         return list(await asyncio.gather(*map(one, offerings)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def site_of(mark: str, folder: Path) -> Site:
+    return Site(mark, str(folder), (sys.executable, "-m", "bats.worker"))
 
 
 def _folder(state: Path, mark: str) -> Path:

@@ -10,7 +10,7 @@ import structlog
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, MachineId
 from bats.common.offering import Offering
-from bats.deploy.protocol import Backend, Site
+from bats.deploy.protocol import Backend, Site, State
 from bats.deploy.registry import backend
 from bats.master.brain.events import Cause, SetAside
 from bats.master.brain.machine import MachineState
@@ -113,6 +113,16 @@ class Fleet:
                 runner.gone(machine, None, Cause.FAILED, reason)
             elif machine not in self._machines:
                 runner.gone(machine, None, Cause.STOPPED, reason)
+
+    def waiting(self, machine: MachineId) -> tuple[str, str, str]:
+        """Of one that has not come yet: its state, where it is, why it waits; "" where unknown."""
+        _, one = self._machines.get(machine, (None, None))
+        if one is None or one.joined:
+            return "", "", ""
+        if one.seen is None or not one.asked:
+            return "", "", one.waits
+        state = one.seen.state.value if one.seen.state is State.QUEUED else ""
+        return state, one.seen.address, one.seen.detail
 
     # --- what workers tell ------------------------------------------------------------------------
 

@@ -67,7 +67,14 @@ async def machines(asked: Asked) -> Body:
     number = await asked.bag()
     rows = await asked.read(lambda reader: reader.machines(number))
     runner = asked.service.bags.loaded.get(number)
-    return {"bag": number, "machines": reading.machines(rows, runner)}
+    told = reading.machines(rows, runner)
+    if runner is not None:
+        for one in told:
+            if one["state"] in {"requested", "starting"}:
+                state, address, why = asked.service.fleet.waiting(one["number"])
+                one["state"], one["address"] = state or one["state"], one["address"] or address
+                one["reason"] = one["reason"] or why
+    return {"bag": number, "machines": told}
 
 
 async def orphans(asked: Asked) -> Body:

@@ -1,12 +1,12 @@
 """How a master is set up: where it keeps its state, where it listens, how patient it is."""
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bats.common.folders import default_state
 from bats.common.offering import Offering
 from bats.deploy.protocol import Backend
 
@@ -31,14 +31,6 @@ def bind_for(offerings: Iterable[Offering]) -> str:
     return HERE if all(near) else EVERYWHERE
 
 
-def default_state(environment: Mapping[str, str] = os.environ) -> Path:
-    """`$BATS_STATE`, else where programs of this user keep what must survive a restart."""
-    if named := environment.get("BATS_STATE"):
-        return Path(named)
-    base = environment.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "bats"
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     state: Path = field(default_factory=default_state)
@@ -53,6 +45,7 @@ class Options:
     heartbeat_seconds: float = 5.0
     missed_heartbeats: int = 3  # then a machine counts as silent
     rejoin_seconds: float = 30.0  # what machines get to come back to a restarted master
+    busy_seconds: float = 600.0  # without anything to give; then an offering is planned without
     join_seconds: float = 600.0  # from being charged to joining; then a machine is stopped
     poll_seconds: float = 5.0  # longest time between two looks at the machines of a back end
     backends: Mapping[Place, Backend] = field(default_factory=dict)  # that were made beforehand

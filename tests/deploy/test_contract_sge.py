@@ -16,7 +16,7 @@ from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.deploy.protocol import Gone, RefusedError, Sighting, Site, State
+from bats.deploy.protocol import Feature, Gone, RefusedError, Sighting, Site, State
 from bats.deploy.sge import Sge
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
@@ -52,6 +52,8 @@ def queue(bed: Bed, master_id: str) -> Sequence[str]:
 
 
 class TestSge(BackendContract):
+    lacking = frozenset({Feature.PREEMPTION})
+
     @pytest.fixture
     def bench(self, sge_bed: Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         sge_bed.enter(monkeypatch)

@@ -25,6 +25,19 @@ def commands() -> list[str]:
     return [line.strip() for line in block.splitlines()]
 
 
+def test_a_dry_run_prints_the_script_with_the_users_own_lines(user: User) -> None:
+    """No Slurm is needed for that, and nothing is started."""
+    lines = '[offering.slurm]\npartition = "long"\ndirectives = ["#SBATCH --comment=mine"]\n'
+    user.write("bats-clouds.toml", f'[[offering]]\nname = "hpc"\nprice = 1\nmax = 4\n{lines}')
+    script = user.bats("clouds", "show", "--script", "hpc").stdout
+    assert script.startswith("#!/bin/bash\n#SBATCH")
+    assert "#SBATCH --partition=long" in script
+    assert "#SBATCH --comment=mine" in script
+    assert "secret" not in script
+    assert "no offering x" in user.bats("clouds", "show", "--script", "x", exit_code=2).stderr
+    assert not user.state.exists()
+
+
 def test_the_commands_of_the_page_bring_the_first_results_of_slurm(
     somebody: User, slurm_bed: Bed
 ) -> None:

@@ -1,7 +1,7 @@
 """The fleet loop: tries again what may pass, gives up what cannot, explains what never joins."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +57,33 @@ async def test_a_busy_back_end_is_asked_again(tmp_path: Path) -> None:
         machines = (await client.ask("machines", bag=bag))["machines"]
     assert backend.asked == 2
     assert len(machines) == 1
+
+
+async def test_what_has_nothing_to_give_is_planned_without_where_others_work(
+    tmp_path: Path,
+) -> None:
+    backend, options = reluctant(tmp_path, *[BusyError("no capacity")] * 100)
+    options |= {"offerings": (free(), free(name="two")), "busy_seconds": 2.0}
+    gate = tmp_path / "gate"
+    async with served(tmp_path, **options) as (_, client):
+        work = sweep(4, f"until [ -e '{gate}' ]; do sleep 0.1; done")
+        bag = (await client.ask("submit", sweep=work))["bag"]
+
+        async def told() -> list[str]:
+            return [one["set_aside"] for one in (await client.ask("explain", bag=bag))["profiles"]]
+
+        await eventually(lambda: backend.asked >= 2)
+        waiting = (await client.ask("machines", bag=bag))["machines"][0]
+        assert (waiting["state"], waiting["reason"]) == ("requested", "no capacity")
+        seen = await eventually(lambda: _set_aside(told), 60)
+        assert seen == ["it had nothing to give for 2 s: no capacity", ""]
+        gate.touch()
+        assert (await over(client, bag, 60))["done"] == 4
+
+
+async def _set_aside(told: Callable[[], Awaitable[list[str]]]) -> list[str] | None:
+    found = await told()
+    return found if any(found) else None
 
 
 async def test_a_bag_can_be_cancelled_while_its_back_end_is_busy(tmp_path: Path) -> None:
