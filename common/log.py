@@ -1,14 +1,36 @@
 """Logging: lines for people on a terminal, JSON for machines; always on stderr."""
 
+import contextlib
 import logging
 import os
 import sys
-from typing import Final, Literal
+from typing import Final, Literal, TextIO, cast
 
 import structlog
 
 Style = Literal["console", "json"]
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+class _Unfailing:
+    """A full disk or a closed pipe must not harm who only wanted to say something."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        try:
+            self._file = stream.fileno()
+        except (OSError, ValueError):
+            self._file = -1  # not a file, as in tests
+
+    def write(self, text: str) -> None:
+        if self._file < 0:
+            self._stream.write(text)
+            return
+        with contextlib.suppress(OSError):
+            os.write(self._file, text.encode(errors="replace"))
+
+    def flush(self) -> None:
+        """Nothing waits, so nothing fails at the program's end either."""
 
 
 def set_up_logging(style: Style = "console", level: str = "info", **always: object) -> None:
@@ -32,7 +54,7 @@ def set_up_logging(style: Style = "console", level: str = "info", **always: obje
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Unfailing(sys.stderr))),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.clear_contextvars()

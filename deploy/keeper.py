@@ -170,7 +170,8 @@ class Keeper:
             try:
                 self._roster.ended(*self._unwritten[0])
             except OSError as failure:
-                print(f"cannot write how a worker ended: {failure}", file=sys.stderr)
+                with contextlib.suppress(OSError):  # the log is likely to be on the same disk
+                    os.write(2, f"cannot write how a worker ended: {failure}\n".encode())
                 return
             del self._unwritten[0]
 

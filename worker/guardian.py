@@ -103,7 +103,7 @@ def _watch(child: int, lease: int) -> int:
             else:
                 poll.unregister(lease)
         if time.clock_gettime(time.CLOCK_BOOTTIME) > ends + _LATE_SECONDS:
-            print("bats worker: the daemon outlived its lease; killed", file=sys.stderr, flush=True)
+            _say("the daemon outlived its lease; killed")
             send(child, signal.SIGKILL)
             ends, late = float("inf"), True
         bury_orphans({child})
@@ -114,9 +114,14 @@ def _exit_code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
+def _say(what: str) -> None:
+    with contextlib.suppress(OSError):  # a full disk must not keep anything from ending
+        os.write(2, f"bats worker: {what}\n".encode())
+
+
 def _power_off(command: str) -> None:
     """The hook that ends the bill; run last, and never waited for without end."""
-    print(f"bats worker: powering off: {command}", file=sys.stderr, flush=True)
+    _say(f"powering off: {command}")
     hook = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", command], os.environ)
     deadline = time.monotonic() + _POWER_OFF_SECONDS
     while time.monotonic() < deadline:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,19 @@ def test_people_get_a_short_line_without_colours_in_a_pipe() -> None:
     assert "machine=7" in text
     assert "\x1b" not in text
     assert "ZeroDivisionError" in text
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_what_cannot_be_written_harms_nobody(style: str) -> None:
+    program = (
+        "import structlog; from bats.common.log import set_up_logging;"
+        f"set_up_logging({style!r}); structlog.get_logger().info('x' * 100_000); print('alive')"
+    )
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, check=True
+        )
+    assert ended.stdout == b"alive\n"
 
 
 @pytest.mark.parametrize(("level", "shown"), [("info", False), ("debug", True)])

@@ -3,6 +3,8 @@
 import os
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from bats.common import messages as m
-from bats.common.ticket import LEASE_ENDED
+from bats.common.ticket import LEASE_ENDED, to_json
 
 STUBBORN = "trap '' INT TERM HUP; echo $$ >> {pids}; sleep 300 & echo $! >> {pids}; wait; sleep 300"
 """Ignores polite signals, as do its children, one of which leaves the group and the session."""
@@ -142,6 +144,19 @@ def test_a_worker_that_never_finds_its_master_ends_with_its_first_lease(start: A
     code, log = daemon.ends()
     assert code == LEASE_ENDED
     assert "the lease ran out" in log
+
+
+def test_a_worker_that_cannot_even_log_powers_its_machine_off(master: Any, tmp_path: Path) -> None:
+    off = tmp_path / "off"
+    ticket = master.ticket(
+        lease_seconds=1.0, state_folder=str(tmp_path / "state"), power_off=f"touch {off}"
+    )
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-m", "bats.worker", "--ticket", "-"]
+        ended = subprocess.run(
+            argv, input=to_json(ticket), text=True, stderr=full, check=False, timeout=30
+        )
+    assert (ended.returncode, off.exists()) == (LEASE_ENDED, True)
 
 
 def test_kill_escalates_from_interrupt_to_kill(master: Any, worker: Any, tmp_path: Path) -> None:
