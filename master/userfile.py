@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from bats.common.errors import UsageError, quoted
 
 LARGEST: Final = 64 << 20  # bytes of a file that is read whole
+MOST_VALUES: Final = 4_000_000  # that a YAML file may stand for; aliases make much of little
 
 _HEADER: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 _KEY: Final = re.compile(r"""\s*(?:-\s+)?["']?([\w.-]+)["']?\s*[=:]""")
@@ -180,13 +181,29 @@ def _from_yaml(text: str) -> Any:
     try:
         loader = yaml.BaseLoader(text)  # all as written: no octal 010, no false for `no`
         try:
-            return loader.get_single_data()
+            data = loader.get_single_data()
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise ValueError(f"{getattr(error, 'problem', None) or error}{at}") from None
+    if (count := _stands_for(data, {})) > MOST_VALUES:
+        raise ValueError(
+            f"it stands for {count:.2g} values, its aliases written out; at most "
+            f"{MOST_VALUES:.2g} are read"
+        )
+    return data
+
+
+def _stands_for(data: Any, known: dict[int, int]) -> int:
+    """How many values these are if each alias is written out; nothing contains itself here."""
+    if not isinstance(data, list | dict):
+        return 1
+    if (count := known.get(id(data))) is None:
+        held = data if isinstance(data, list) else data.values()
+        known[id(data)] = count = 1 + sum(_stands_for(one, known) for one in held)
+    return count
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {

@@ -177,3 +177,14 @@ def test_a_plain_form_that_is_none_is_refused(tmp_path: Path, broken: dict[str, 
     plain = written(tmp_path, 'command = "x"').to_plain()
     with pytest.raises(UsageError):
         Sweep.from_plain(plain | broken if broken else {})
+
+
+def test_aliases_do_not_blow_a_yaml_file_up(tmp_path: Path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text("command: x\nenv: &a {q: *a}\n")
+    with pytest.raises(UsageError, match="recursive"):
+        load(path)
+    values, keys = "1," * 9000, "".join(f"  b{k}: *a\n" for k in range(900))
+    path.write_text(f"grid:\n  a: &a [{values}]\n{keys}")
+    with pytest.raises(UsageError, match=r"stands for 8\.1e\+06 values"):
+        load(path)
