@@ -17,6 +17,7 @@ import time
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ from bats.master.sweep.reading import load as load_sweep
 MEMORY_BYTES: Final = 1 << 30  # address space beyond what is there at the start
 GROWTH_KIB: Final = 256 << 10  # of the largest resident size
 CPU_SECONDS: Final = 5.0  # for one input
-ROUND: Final = 200  # examples of a target at a time
+ROUND: Final = 100  # examples of a target at a time
 EXAMPLES: Final = Path(__file__).with_name("examples")
 
 Look = Callable[[Any], None]
@@ -334,9 +335,10 @@ def main(arguments: list[str] | None = None) -> int:
             fuzz(target, 20, 0)  # everything is loaded before memory is limited
         _limit_memory()
         before = _resident_kib()
-        while time.monotonic() < ends and not any(len(one.failures) > 5 for one in wanted):
-            for target in wanted:
-                fuzz(target, ROUND, chance.getrandbits(32))
+        for target in cycle(wanted):
+            if time.monotonic() > ends or len(target.failures) > 5:
+                break
+            fuzz(target, ROUND, chance.getrandbits(32))
     growth = _resident_kib() - before
     facts = {
         "name": "fuzz",
