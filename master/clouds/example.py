@@ -67,7 +67,7 @@ max = {most}
 hosts = [{hosts}]
 """
 _EC2: Final = """
-# Amazon's machines. Image and price are yours to fill in.
+# Amazon's machines. Fill in image and bucket; `bats clouds prices --write` looks the price up.
 [[offering]]
 name = "t3.medium"
 price = "0.0416"

@@ -16,6 +16,8 @@ from bats.master.brain.events import (
     Chosen,
     Ended,
     Ending,
+    Event,
+    Found,
     Gone,
     Joined,
     Retried,
@@ -25,6 +27,7 @@ from bats.master.brain.events import (
     Woken,
 )
 from bats.master.brain.journal import event_from, plain
+from bats.master.brain.machine import MachineState
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 
@@ -222,8 +225,42 @@ def test_a_machine_announced_to_be_taken_away_finishes_what_it_runs_and_gets_no_
     assert [m.id for m in bench.run.alive()] == [2, 3]
 
 
-def test_an_announcement_is_read_back_from_the_journal() -> None:
-    event = Announced(MachineId(3), "the provider needs it")
+def lost(budget: int) -> tuple[Bench, MachineId]:
+    """A bag at work whose first machine, charged since 0, is held to be gone after half an hour."""
+    bench = Bench(settings(50, offering(machines=2), budget=budget, rule="fastest"))
+    bench.begin()
+    first = next(iter(bench.run.machines))
+    bench(Charged(first, 0.0), 0)
+    bench.join(first, 1)
+    bench(Gone(first, 0.5 * HOUR, Cause.FAILED, "lost"), 0.5 * HOUR)
+    return bench, first
+
+
+def test_a_machine_held_to_be_gone_that_lives_is_paid_for_from_then_on() -> None:
+    bench, first = lost(budget=100)
+    price = bench.run.machines[first].offering.price
+    before = bench.run.ledger.committed
+    bench(Found(first, unpaid_since=HOUR), 2.5 * HOUR)  # an ATU is paid, the next two are owed
+    assert bench.run.ledger.committed == before + 2 * price
+    assert bench.run.machines[first].state is MachineState.SILENT
+    assert sent(bench.join(first, 2.6 * HOUR))
+    bench(Gone(first, 2.9 * HOUR, Cause.FAILED, "lost again"), 2.9 * HOUR)
+    assert bench.run.ledger.settled == 3 * price
+
+
+def test_a_machine_that_lives_and_cannot_be_paid_for_is_stopped() -> None:
+    bench, first = lost(budget=100)
+    bench.run.ledger.limit = bench.run.ledger.committed
+    out = bench(Found(first, unpaid_since=HOUR), 2.5 * HOUR)
+    assert [stop.machine for stop in only(do.StopMachine, out)] == [first]
+    assert first not in {machine.id for machine in bench.run.alive()}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Announced(MachineId(3), "so they say"), Found(MachineId(3), 7.5), Found(MachineId(3), None)],
+)
+def test_what_becomes_of_machines_is_read_back_from_the_journal(event: Event) -> None:
     assert event_from(plain(event)) == event
 
 
