@@ -18,16 +18,18 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 
 from bats.common.errors import UsageError
+from bats.common.folders import default_state
 from bats.common.keys import Access, read_access
 from bats.common.money import Money, money
-from bats.common.offering import Offering
 from bats.common.units import seconds
-from bats.master.inputs import send_inputs
 from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
-from bats.master.sweep.sweep import Sweep
+
+if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of them
+    from bats.common.offering import Offering
+    from bats.master.sweep.sweep import Sweep
 
 __all__ = [
     "Bag",
@@ -90,7 +92,15 @@ class Asks(Protocol):
     async def ask(self, verb: str, **body: Any) -> Body: ...
 
 
-def sweep(file: str | Path = "", **keys: Any) -> Sweep:
+def __getattr__(name: str) -> Any:
+    if name == "Sweep":
+        from bats.master.sweep.sweep import Sweep
+
+        return Sweep
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def sweep(file: str | Path = "", **keys: Any) -> "Sweep":
     """The sweep of a file, or of the keys that a sweep file has, or of both. Raises UsageError."""
     from bats.master.sweep.arguments import from_arguments
 
@@ -233,9 +243,9 @@ class Client:
 
     async def submit(
         self,
-        work: Sweep,
+        work: "Sweep",
         *,
-        offerings: Sequence[Offering] | None = None,
+        offerings: "Sequence[Offering] | None" = None,
         rule: str = "",
         budget: str | int | None = None,
         deadline: str | None = None,
@@ -249,6 +259,8 @@ class Client:
         limited = len(body) > 1 or work.budget is not None or work.deadline_seconds is not None
         body["rule"] = rule or work.pick or ("fastest" if limited else "ask")
         if work.inputs:
+            from bats.master.inputs import send_inputs
+
             body["inputs"] = await send_inputs(self, work)
         if offerings is not None:
             body["offerings"] = [asdict(one) for one in offerings]
@@ -327,7 +339,7 @@ class SyncClient:
     def ask(self, verb: str, **body: Any) -> Body:
         return self.run(self._known.ask(verb, **body))
 
-    def submit(self, work: Sweep, **how: Any) -> SyncBag:
+    def submit(self, work: "Sweep", **how: Any) -> SyncBag:
         """As `Client.submit`."""
         return SyncBag(self, self.run(self._known.submit(work, **how)))
 
@@ -390,8 +402,6 @@ def connect(
 ) -> _Connecting:
     """The way to a master, by its access file; None means this computer's, in the state folder."""
     if access is None:
-        from bats.master.service.options import default_state
-
         access = default_state() / "access.json"
     if not isinstance(access, Access):
         access = read_access(Path(access).expanduser(), "client")

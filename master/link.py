@@ -6,7 +6,6 @@ import itertools
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, Us
 from bats.common.keys import Access
 from bats.common.link import set_up_client
 from bats.common.messages import BlobChunk, BlobStored, Chunk, Refused, Reply, Request
+from bats.common.release import release
 
 Body = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Link:
 
     def __init__(self, context: zmq.asyncio.Context, access: Access, address: str) -> None:
         self.address = address
-        self._release = version("bats-scheduler")
+        self._release = release()
         self._numbers = itertools.count(1)
         self._files: dict[str, asyncio.Queue[BlobStored]] = {}
         self._open: dict[int, asyncio.Queue[Chunk | Reply | BatsError]] = {}

@@ -44,7 +44,7 @@ class Common:
     @property
     def state(self) -> Path:
         """The state folder meant."""
-        from bats.master.service.options import default_state
+        from bats.common.folders import default_state
 
         return (self.state_named or default_state()).expanduser()
 

@@ -1,0 +1,19 @@
+"""Which release this is, found without the tens of milliseconds that a package's metadata takes."""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+NAME = "bats-scheduler"
+
+
+@cache
+def release() -> str:
+    """As the name of the installed package's folder says it; else as its metadata does."""
+    prefix, suffix = f"{NAME.replace('-', '_')}-", ".dist-info"
+    for folder in map(Path, sys.path):
+        for found in folder.glob(f"{prefix}*{suffix}"):
+            return found.name.removeprefix(prefix).removesuffix(suffix)
+    from importlib.metadata import version
+
+    return version(NAME)
