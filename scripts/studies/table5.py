@@ -85,15 +85,17 @@ def table5(report: Report, options: Options) -> None:
             report.bar(
                 f"{kind} fastest {tail}: points from the published", limit, away, away <= limit
             )
-    for kind, budget in CELLS:
+    for column, (kind, budget) in enumerate(CELLS):
         worst = max(
             means[kind, budget, better]
             - means[kind, budget, worse]
+            # in the paper itself random is a little better than stochastic in two columns
+            - max(0.0, PUBLISHED[better][column] - PUBLISHED[worse][column])
             - 2 * (noise[kind, budget, better] ** 2 + noise[kind, budget, worse] ** 2) ** 0.5
             for worse, better in pairwise(ORDER)
         )
-        report.bar(f"{kind} {budget}: order broken, points beyond noise", 0.0, worst, worst <= 0)
-
+        what = "order broken, points beyond noise and the paper's own"
+        report.bar(f"{kind} {budget}: {what}", 0.0, worst, worst <= 0)
     plot.bars(
         options.out / "table5.svg",
         "How far the makespan exceeds the estimate: published, and ours beside it",
