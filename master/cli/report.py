@@ -13,15 +13,15 @@ from bats.master.cli.base import Common, command, common
 bats report                                of the newest bag, to report-NUMBER.html
 bats report 3 --html sweep.html
 bats report 3 --csv tables/                also tasks.csv and machines.csv
-bats report 3 --parquet tasks.parquet      needs pyarrow
+bats report 3 --parquet tables/            the same as .parquet; needs pyarrow
 """
 )
 @bag_argument
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.")
 @click.option("--csv", "tables", type=click.Path(path_type=Path, file_okay=False),
               help="A folder for tasks.csv and machines.csv.")  # fmt: skip
-@click.option("--parquet", type=click.Path(path_type=Path, dir_okay=False),
-              help="A file for the tasks as Parquet.")  # fmt: skip
+@click.option("--parquet", type=click.Path(path_type=Path, file_okay=False),
+              help="A folder for tasks.parquet and machines.parquet; needs pyarrow.")  # fmt: skip
 @common
 def report(
     common: Common, bag: int | str, html: Path | None, tables: Path | None, parquet: Path | None
@@ -47,7 +47,9 @@ def report(
             as_tables.machines_csv(told, tables / "machines.csv")
             written += [tables / "tasks.csv", tables / "machines.csv"]
         if parquet is not None:
-            as_tables.tasks_parquet(reader, number, told, parquet)
-            written.append(parquet)
+            parquet.mkdir(parents=True, exist_ok=True)
+            as_tables.tasks_parquet(reader, told, parquet / "tasks.parquet")
+            as_tables.machines_parquet(told, parquet / "machines.parquet")
+            written += [parquet / "tasks.parquet", parquet / "machines.parquet"]
     names = [str(one) for one in written]
     common.facts({"bag": number, "written": names}, lambda: "\n".join(names))

@@ -1,19 +1,21 @@
 """Tasks and machines as tables for other programs: CSV, and Parquet where pyarrow is installed."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from bats.common.errors import UsageError
-from bats.common.messages import BagId
+from bats.common.messages import Outcome
 from bats.common.money import as_decimal
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.export import tasks_as_csv
 from bats.master.store.reader import Reader
+from bats.master.store.rows import TaskRow
 
 _PIECE: Final = 50_000  # rows of a table in memory at a time
 
@@ -52,28 +54,48 @@ def machine_rows(told: Account) -> Iterator[dict[str, Any]]:
         }
 
 
-def tasks_parquet(reader: Reader, bag: BagId, told: Account, path: Path) -> None:
+def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
     """Raises UsageError where pyarrow is not installed."""
+    sweep = told.bag.sweep
+    kinds = {name: kind for name, kind in get_type_hints(TaskRow).items() if name != "outputs"}
+    names = [*kinds, *(f"param.{name}" for name in sweep.names)]
+    with _parquet(path, {name: kinds.get(name, str) for name in names}) as write:
+        rows = reader.every_task(told.bag.id)
+        while piece := list(islice(rows, _PIECE)):
+            write(
+                [
+                    {
+                        **{name: getattr(row, name) for name in kinds},
+                        "outcome": row.outcome.name.lower(),
+                        **{f"param.{k}": v for k, v in sweep.parameters(row.task).items()},
+                    }
+                    for row in piece
+                ]
+            )
+
+
+def machines_parquet(told: Account, path: Path) -> None:
+    """Likewise."""
+    numbers = {"machine": int, "slots": int, "tasks_done": int}
+    times = dict.fromkeys(("requested", "charged_since", "joined", "gone"), float)
+    rows = list(machine_rows(told))
+    names = list(rows[0]) if rows else ["machine"]
+    kinds = {name: (numbers | times).get(name, str) for name in names}
+    with _parquet(path, kinds) as write:
+        write(rows)
+
+
+@contextmanager
+def _parquet(
+    path: Path, kinds: Mapping[str, type]
+) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+    """A file with these columns; gives what takes rows for it. Amounts of money are exact text."""
     if find_spec("pyarrow") is None:
         raise UsageError("Parquet needs pyarrow: `pip install pyarrow`, or ask for CSV.")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sweep, writer = told.bag.sweep, None
-    rows = reader.every_task(bag)
-    try:
-        while piece := list(islice(rows, _PIECE)):
-            facts = [
-                {
-                    **{k: v for k, v in row._asdict().items() if k != "outputs"},
-                    "outcome": row.outcome.name.lower(),
-                    **{f"param.{k}": v for k, v in sweep.parameters(row.task).items()},
-                }
-                for row in piece
-            ]
-            table = pa.Table.from_pylist(facts)
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    types = {float: pa.float64(), str: pa.string(), Outcome: pa.string()}  # the others: whole
+    schema = pa.schema([(name, types.get(kind, pa.int64())) for name, kind in kinds.items()])
+    with pq.ParquetWriter(path, schema) as writer:
+        yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema=schema))

@@ -116,7 +116,27 @@ async def test_who_wants_parquet_without_pyarrow_is_told(
     with master.store.reader() as reader:
         told = account(reader, BagId(ran))
         with pytest.raises(UsageError, match="pip install pyarrow"):
-            tables.tasks_parquet(reader, BagId(ran), told, tmp_path / "tasks.parquet")
+            tables.tasks_parquet(reader, told, tmp_path / "tasks.parquet")
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+async def test_parquet_holds_what_csv_holds(ran: int, master: Master, tmp_path: Path) -> None:
+    from pyarrow.parquet import read_table
+
+    with master.store.reader() as reader:
+        told = account(reader, BagId(ran))
+        tables.tasks_csv(reader, told, tmp_path / "tasks.csv")
+        tables.tasks_parquet(reader, told, tmp_path / "tasks.parquet")
+    tables.machines_parquet(told, tmp_path / "machines.parquet")
+    with (tmp_path / "tasks.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    tasks = read_table(tmp_path / "tasks.parquet").to_pylist()
+    assert [task["param.x"] for task in tasks] == [row["x"] for row in rows]
+    assert [task["outcome"] for task in tasks] == [row["outcome"] for row in rows]
+    assert [str(task["exit_code"]) for task in tasks] == [row["exit_code"] for row in rows]
+    assert all(isinstance(task["wall_seconds"], float) for task in tasks)
+    machines = read_table(tmp_path / "machines.parquet").to_pylist()
+    assert machines == list(tables.machine_rows(told))
 
 
 async def test_the_command_writes_a_report_beside_a_living_master(
