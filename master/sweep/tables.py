@@ -1,7 +1,9 @@
 """Values that stand in other files: rows of a CSV, lines of a text."""
 
 import csv
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -46,12 +48,13 @@ def csv_axis(path: Path) -> Axis:
     try:
         names = _names([name.strip() for name in next(reader, [])], path)
         columns: list[list[str]] = [[] for _ in names]
-        while some := list(islice(reader, _ROWS_AT_A_TIME)):
-            rows = [row for row in some if row]
-            if {*map(len, rows)} - {len(names)}:
-                raise _odd_row(text, names, path)
-            for column, cells in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
-                column.extend(map(str.strip, cells))
+        with _collector_paused():
+            while some := list(islice(reader, _ROWS_AT_A_TIME)):
+                rows = [row for row in some if row]
+                if {*map(len, rows)} - {len(names)}:
+                    raise _odd_row(text, names, path)
+                for column, cells in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
+                    column.extend(map(str.strip, cells))
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: this is not CSV: {error}.") from None
     if not columns[0]:
@@ -59,6 +62,18 @@ def csv_axis(path: Path) -> Axis:
     if not all(map(all, columns)):
         raise _odd_row(text, names, path)
     return Axis(names, tuple(_listed(column, str(path)) for column in columns))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A million rows make no cycles; to look for some takes as long as to read them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _reader(text: str, path: Path) -> Any:
