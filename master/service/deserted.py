@@ -4,7 +4,6 @@ Stopping them changes no books: the next master of that state folder finds them 
 """
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -33,12 +32,12 @@ def alive_by_the_books(state: Path) -> int:
 async def strays(state: Path, *, stop: bool) -> tuple[list[Stray], dict[str, str]]:
     """What of that folder's machines lives; which offerings did not say, and why."""
     folder = state.expanduser().absolute()  # noqa: ASYNC240 (no disk is asked)
-    site, places = await asyncio.to_thread(_read, folder)
-    told = await asyncio.gather(*(_ask(one, site, stop=stop) for one in places))
+    site, wherever = await asyncio.to_thread(_read, folder)
+    told = await asyncio.gather(*(_ask(one, site, stop=stop) for one in wherever))
     found = [stray for answer in told if isinstance(answer, list) for stray in answer]
     mute = {
         str(one.name): answer
-        for one, answer in zip(places, told, strict=True)
+        for one, answer in zip(wherever, told, strict=True)
         if isinstance(answer, str)
     }
     return found, mute
@@ -46,14 +45,14 @@ async def strays(state: Path, *, stop: bool) -> tuple[list[Stray], dict[str, str
 
 def _read(folder: Path) -> tuple[Site, list[Offering]]:
     with Reader(folder) as reader:
-        site = Site(reader.master_id, str(folder), Options().worker_command)
-        bags = sorted({row.bag for row in reader.machines() if not by_hand(row.id)})[-_BAGS:]
-        offerings = _of_all(bag_from(reader.bag(bag)).settings.offerings for bag in bags)
-    return site, [one for one in offerings if one.backend != MANUAL]
+        return Site(reader.master_id, str(folder), Options().worker_command), places(reader)
 
 
-def _of_all(brought: Iterable[Iterable[Offering]]) -> list[Offering]:
-    return list({place_of(one): one for offerings in brought for one in offerings}.values())
+def places(reader: Reader) -> list[Offering]:
+    """Wherever machines of this store's bags have been: an offering for each."""
+    bags = sorted({row.bag for row in reader.machines() if not by_hand(row.id)})[-_BAGS:]
+    brought = (one for bag in bags for one in bag_from(reader.bag(bag)).settings.offerings)
+    return list({place_of(one): one for one in brought if one.backend != MANUAL}.values())
 
 
 async def _ask(offering: Offering, site: Site, *, stop: bool) -> list[Stray] | str:

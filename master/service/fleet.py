@@ -25,7 +25,8 @@ from bats.master.service.workers import Workers
 from bats.master.service.yard import Watched, Yard, Yardkeeper
 from bats.master.store.store import Store
 
-_ANSWER_SECONDS: Final = 20.0  # for a back end to say which machines it has
+_ANSWER_SECONDS: Final = 60.0  # for a back end to say which machines it has
+_LOOK_SECONDS: Final = 5.0  # likewise, when a user only looks
 
 log = structlog.get_logger()
 
@@ -175,7 +176,8 @@ class Fleet:
         self, offering: Offering, runners: Mapping[BagId, Runner], do: Handling
     ) -> list[Stray]:
         yard = self._yard(offering)
-        async with asyncio.timeout(_ANSWER_SECONDS):
+        look = do is Handling.LOOK
+        async with asyncio.timeout(_LOOK_SECONDS if look else _ANSWER_SECONDS):
             listed = await yard.backend.list_ours()
         strays = [
             stray_of(offering, orphan, runners)

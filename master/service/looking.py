@@ -8,6 +8,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, TaskId
 from bats.master.service import reading
 from bats.master.service.asked import Asked, Body
+from bats.master.service.deserted import places
 from bats.master.service.plain import plain
 from bats.master.service.strays import Handling
 from bats.master.store.reader import Reader
@@ -84,7 +85,9 @@ async def orphans(asked: Asked) -> Body:
     if do not in words:
         raise UsageError(f'`do` should be "stop" or "adopt", not {quoted(do)}.')
     bags = asked.service.bags
-    found, mute = await asked.service.fleet.strays(bags.offerings(), bags.loaded, words[do])
+    earlier = await asked.read(places) if do else []  # looking is often, so it asks few
+    asking = asked.service.fleet.strays([*earlier, *bags.offerings()], bags.loaded, words[do])
+    found, mute = await asking
     return {"orphans": [plain(one) for one in found], "mute": mute}
 
 
