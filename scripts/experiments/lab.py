@@ -27,7 +27,7 @@ from bats.deploy.roster import Roster
 from bats.master.brain.events import Event
 from bats.master.brain.journal import event_from
 from bats.master.brain.settings import ASK, Settings
-from bats.master.client import connect
+from bats.master.client import Bag, connect
 from bats.master.report.account import Account, account
 from bats.master.service.early import warmed
 from bats.master.service.options import Options
@@ -42,7 +42,8 @@ Choose = Callable[[Schedules], str]
 _OF_THE_BAG: Final = ("tasks", "offerings", "budget", "deadline_seconds", "rule", "known")
 _LOG: Final = "run.log"
 _LOOK_SECONDS: Final = 0.02
-_MOST_AGAIN: Final = 5
+_MOST_AGAIN: Final = 3
+_MOST_ASKING: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +155,22 @@ async def _run(
             try:
                 if settings.rule == ASK:
                     await bag.wait("choosing")
-                    schedules = [dict(one) for one in await bag.schedules()]
+                    schedules = await _offered(bag)
                     chosen = choose(schedules)
                     await bag.choose(chosen)
                 await bag.wait()
             except UnreachableError:
                 return None
         return _read(state, BagId(bag.number), schedules, chosen, stood_still)
+
+
+async def _offered(bag: Bag) -> Schedules:
+    """The schedules with their bounds, which lack while a newer offer has yet to be predicted."""
+    for _ in range(_MOST_ASKING):
+        schedules = [dict(one) for one in await bag.schedules()]
+        if all(one["bounds"] for one in schedules):
+            break
+    return schedules
 
 
 def _keys(settings: Settings) -> dict[str, Any]:
