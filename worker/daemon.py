@@ -17,6 +17,7 @@ import structlog
 from bats.common.errors import UsageError
 from bats.common.ticket import Ticket
 from bats.worker.guardian import Lifeline
+from bats.worker.processes import start_of
 from bats.worker.session import Session
 
 _LOCK_SECONDS: Final = 5.0  # for an earlier daemon of this machine to be gone
@@ -29,7 +30,8 @@ async def serve(ticket: Ticket, lifeline: Lifeline) -> int:
     folder = _state_folder(ticket)
     lock = _lock(folder)
     _raise_file_limit()
-    session = Session(ticket, folder, lifeline.lease_ends)
+    # A machine is charged from when its first process started, however long loading takes.
+    session = Session(ticket, folder, start_of(os.getppid()), lifeline.lease_ends)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, session.stop, f"{number.name} received")

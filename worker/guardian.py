@@ -22,7 +22,7 @@ from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants, 
 
 _LEASE: Final = struct.Struct("d")
 _LOOK_SECONDS: Final = 1.0  # at the lease's end
-_LATE_SECONDS: Final = 1.0  # what a daemon gets to end itself after its lease
+_LATE_SECONDS: Final = 0.5  # what a daemon gets to end itself after its lease
 _POWER_OFF_SECONDS: Final = 60.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -91,7 +91,8 @@ def _watch(child: int, lease: int) -> int:
     poll.register(lease, select.POLLIN)
     ends, late = float("inf"), False
     while True:
-        ready = [file for file, _ in poll.poll(_LOOK_SECONDS * 1000)]
+        left = ends + _LATE_SECONDS - _boot_clock()
+        ready = [file for file, _ in poll.poll(max(0.0, min(left, _LOOK_SECONDS)) * 1000)]
         if wake in ready:
             os.read(wake, 1 << 12)
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -102,11 +103,15 @@ def _watch(child: int, lease: int) -> int:
                 (ends,) = _LEASE.unpack(told[-_LEASE.size :])
             else:
                 poll.unregister(lease)
-        if time.clock_gettime(time.CLOCK_BOOTTIME) > ends + _LATE_SECONDS:
+        if _boot_clock() >= ends + _LATE_SECONDS:
             _say("the daemon outlived its lease; killed")
             send(child, signal.SIGKILL)
             ends, late = float("inf"), True
         bury_orphans({child})
+
+
+def _boot_clock() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _exit_code(status: int) -> int:

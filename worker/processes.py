@@ -35,6 +35,12 @@ def descendants(of: int) -> list[int]:
     return found
 
 
+def start_of(pid: int) -> float:
+    """When the process started, on the boot clock."""
+    line = Path(f"/proc/{pid}/stat").read_bytes()
+    return int(line.rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
 def end_descendants() -> None:
     """Kill until none is left: a dying parent hands its children to us."""
     while living := descendants(os.getpid()):

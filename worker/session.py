@@ -37,7 +37,10 @@ log = structlog.get_logger()
 class Session:
     """Lives from start to exit; `run` returns the exit code."""
 
-    def __init__(self, ticket: Ticket, folder: Path, on_lease: Callable[[float], None]) -> None:
+    def __init__(
+        self, ticket: Ticket, folder: Path, began: float, on_lease: Callable[[float], None]
+    ) -> None:
+        """`began` on the boot clock: the first lease counts from there."""
         self._ticket = ticket
         self._machine = ticket.machine
         self._release = version("bats-scheduler")
@@ -64,9 +67,10 @@ class Session:
         self._patient = False  # told to stop by the master, which may be another one soon
         self._hurried = False
         self._farewell: asyncio.Task[None] | None = None
-        self._lease = Lease(ticket.lease_seconds, boot_clock())
+        self._lease = Lease(ticket.lease_seconds, began)
         self._lease_timer: asyncio.TimerHandle | None = None
-        self._renew(ticket.lease_seconds)
+        self._on_lease(self._lease.ends)
+        self._mind_lease()
         self._link = Connection(ticket.master, ticket.server_key, ticket.pair, self)
 
     async def run(self) -> int:

@@ -159,6 +159,21 @@ def test_a_worker_that_cannot_even_log_powers_its_machine_off(master: Any, tmp_p
     assert (ended.returncode, off.exists()) == (LEASE_ENDED, True)
 
 
+def test_the_first_lease_counts_from_the_machines_first_process(
+    master: Any, tmp_path: Path
+) -> None:
+    """That is charged while the rest still loads."""
+    ticket = master.ticket(
+        lease_seconds=3.0, state_folder=str(tmp_path / "state"), master=("tcp://127.0.0.1:9",)
+    )
+    slow = "import sys, time; time.sleep(2); from bats.worker.main import main; sys.exit(main())"
+    argv = [sys.executable, "-c", slow, "--ticket", "-"]
+    began = time.monotonic()
+    ended = subprocess.run(argv, input=to_json(ticket), text=True, check=False, timeout=30)
+    assert ended.returncode == LEASE_ENDED
+    assert time.monotonic() - began < 4.8
+
+
 def test_kill_escalates_from_interrupt_to_kill(master: Any, worker: Any, tmp_path: Path) -> None:
     noted = tmp_path / "noted"
     command = (
