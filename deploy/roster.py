@@ -129,6 +129,7 @@ class Roster:
             for fd in _unended(waiting, grace_seconds):
                 with contextlib.suppress(ProcessLookupError):
                     if waiting[fd].lives():
+                        _kill_below(waiting[fd].pid)
                         signal.pidfd_send_signal(fd, signal.SIGKILL)
             _unended(waiting, grace_seconds)
         finally:
@@ -175,6 +176,30 @@ def _unended(waiting: Mapping[int, Process], limit_seconds: float) -> Sequence[i
             poll.unregister(fd)
             left.discard(fd)
     return list(left)
+
+
+def _kill_below(pid: int) -> None:
+    """All that a worker started; it adopts what those leave, so nothing gets away while it lives.
+
+    What is frozen does not see that its guardian is gone, and would stay for ever.
+    """
+    while below := _descendants(pid):
+        for one in below:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(one, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    wanted = [pid]
+    while wanted:
+        for children in Path(f"/proc/{wanted.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                living = [int(child) for child in children.read_text().split() if find(int(child))]
+                found += living
+                wanted += living
+    return found
 
 
 def _since_boot() -> float:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -111,6 +112,22 @@ def test_one_that_does_not_heed_sigterm_is_killed(roster: Roster) -> None:
     assert roster.look(M1).state is State.STOPPING  # until its keeper says how and when it ended
     roster.ended(M1, -9, 0.3)
     assert roster.look(M1).gone is Gone.STOPPED
+
+
+def test_what_is_frozen_below_one_that_is_killed_does_not_stay(roster: Roster) -> None:
+    with subprocess.Popen(
+        ["sh", "-c", "trap '' TERM; sleep 600 & echo $!; while :; do wait; done"],
+        stdout=subprocess.PIPE,
+    ) as stubborn:
+        assert stubborn.stdout
+        below = find(int(stubborn.stdout.readline()))
+        found = find(stubborn.pid)
+        assert below
+        assert found
+        os.kill(below.pid, signal.SIGSTOP)
+        roster.enter(M1, found, me())
+        roster.stop([M1], grace_seconds=0.2)
+    assert not below.lives()
 
 
 def test_what_ended_long_ago_is_forgotten_and_the_rest_kept(
