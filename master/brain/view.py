@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bats.common.billing import charge
 from bats.common.money import NOTHING, Money
+from bats.master.brain.arrival import eta_bounds
 from bats.master.brain.commands import BagOutcome
 from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.outlook import outlook
@@ -73,6 +74,7 @@ class RunView:
     N_p: int  # tasks that the plan can still do beyond
     speed: float  # tasks per second of the machines that stay
     eta_seconds: float | None  # from now, at that speed
+    eta_bounds: tuple[float, float] | None  # with 90 % confidence
     plan_made_at: float | None
     plan_ends_at: float | None
     next_look_at: float  # the next monitoring
@@ -119,6 +121,7 @@ def view(run: Run, now: float) -> RunView:
         N_p=ahead.N_p if ahead else 0,
         speed=speed,
         eta_seconds=unfinished / speed if speed and unfinished else None,
+        eta_bounds=_eta_bounds(run, speed) if speed and unfinished else None,
         plan_made_at=plan.at if plan else None,
         plan_ends_at=plan.at + plan.makespan_seconds if plan else None,
         next_look_at=run.next_monitor,
@@ -143,6 +146,15 @@ def view(run: Run, now: float) -> RunView:
         ),
         machines=machines,
     )
+
+
+def _eta_bounds(run: Run, speed: float) -> tuple[float, float] | None:
+    known = run.canonical
+    slots = sum(m.slots for m in run.alive() if m.state is MachineState.UP and not m.leaving)
+    if known.count < 2 or not slots:
+        return None
+    longest = max(c.profile.longest for c in run.clusters if run.living[c.index])
+    return eta_bounds(run.tasks.unfinished, speed, slots, known.spread, known.count, longest)
 
 
 def _machine(run: Run, m: Machine) -> MachineView:
