@@ -274,6 +274,7 @@ class Runner:
         self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
         log.info("bag ends", bag=self.id, outcome=command.outcome.value, words=command.words)
         self.bag.words = command.words
+        self._over = False  # one that goes on only to end at once has ended anew
         self._change()
 
     def _change(self) -> None:

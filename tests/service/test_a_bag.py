@@ -108,6 +108,25 @@ async def test_a_failed_task_is_tried_again_then_given_up_and_may_be_retried(
     assert [row["outcome"] for row in rows] == ["done"] * 6
 
 
+async def test_a_retry_that_no_money_is_left_for_holds_up_no_other_bag(client: Client) -> None:
+    offering = {
+        "name": "dear",
+        "price": 10**9,
+        "atu_seconds": 60.0,
+        "max_machines": 1,
+        "boundary_seconds": 1.0,
+        "backend": "local",
+    }
+    work = sweep(4, "test {x} != 3", retries=0)
+    bag = (await client.ask("submit", sweep=work, offerings=[offering], budget=10**9))["bag"]
+    assert (await over(client, bag))["failed"] == 1
+    await client.ask("retry", bag=bag)
+    status = await becomes(client, bag, lambda s: s["over"] and s["state"] != "with failures")
+    assert status["state"] == "out of budget"
+    following = (await client.ask("submit", sweep=sweep(2)))["bag"]
+    assert (await over(client, following))["state"] == "complete"
+
+
 async def test_a_cancelled_bag_stops_its_tasks_and_its_machines(client: Client) -> None:
     bag = (await client.ask("submit", sweep=sweep(4, "sleep 600")))["bag"]
     await becomes(client, bag, lambda status: status.get("running", 0) >= 2)
