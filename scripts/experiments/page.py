@@ -10,9 +10,11 @@ from figures import show
 
 from .told import Part, Picture, Table, Told
 
+_TIGHT: Final = 24  # shorter cells are not broken into lines
 _STYLE: Final = """
 body { max-width: 1200px; } svg { margin: .6rem 0; }
 table { font-size: .82rem; } th, td { padding: .25rem .5rem; }
+.tight { white-space: nowrap; }
 td.short { color: var(--bad); font-weight: 600; }
 svg .series0 { stroke: var(--soft); stroke-dasharray: 4 3; } svg .series1 { stroke: var(--task); }
 svg .series2 { stroke: var(--failed); } svg .series3 { stroke: var(--running); }
@@ -70,10 +72,12 @@ def _part(part: Part) -> str:
 def _table(table: Table) -> str:
     right = table.numbers()
 
+    def kind(k: int, cell: str) -> str:
+        return " class=number" if k in right else " class=tight" if len(cell) < _TIGHT else ""
+
     def cells(name: str, row: Sequence[str]) -> str:
         return "".join(
-            f"<{name}{' class=number' if k in right else ''}>{escape(cell)}</{name}>"
-            for k, cell in enumerate(row)
+            f"<{name}{kind(k, cell)}>{escape(cell)}</{name}>" for k, cell in enumerate(row)
         )
 
     title = f"<h3>{escape(table.title)}</h3>" if table.title else ""

@@ -19,7 +19,7 @@ from studies.table2_1 import PUBLISHED, RR_MINUTES, Published
 from studies.table2_1 import settings as simulated_settings
 from studies.two_clusters import SCENARIOS, TASKS, sleep_bag
 
-from bats.common.messages import TaskId
+from bats.common.messages import Outcome, TaskId
 from bats.master.brain.events import Ended, Event
 from bats.master.brain.mix import Mix
 from bats.master.brain.settings import Settings
@@ -41,18 +41,19 @@ NAP: Final = (
 
 MINUTE_SECONDS: Final = 0.5
 QUICK: Final = ("S1-4", "BaTS_RR")
-QUICK_PART: Final = 4
-QUICK_MINUTE_SECONDS: Final = 0.1
+QUICK_SIZE: Final = (200, 4, 0.12)  # tasks, part of machines and money, seconds of a model minute
+WHOLE_SIZE: Final = (TASKS, 1, MINUTE_SECONDS)
 BOUNDARY_SECONDS: Final = 2.0  # 30 processes that end together on two cores take up to one
 NAMES: Final = ("cluster0", "cluster1")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is run: all of it, or a part with as many tasks per machine and dollars per task."""
+    """What is run: all of it, or a part with as many dollars per machine."""
 
     published: Published
-    part: int  # one of so many
+    tasks: int
+    part: int  # one of so many, of machines and money
     minute_seconds: float
     seed: int
 
@@ -74,7 +75,7 @@ class Setting:
 
     def milliseconds(self) -> list[int]:
         """How long each task lasts at speed 1."""
-        minutes = sleep_bag(TASKS // self.part, self.seed) / 60
+        minutes = sleep_bag(self.tasks, self.seed) / 60
         return [round(1000 * one * self.minute_seconds) for one in minutes]
 
 
@@ -108,10 +109,9 @@ class Run:
 
 def experiment(options: Options) -> Told:
     told = Told.of("table2.1", "Table 2.1, live")
+    tasks, part, minute_seconds = QUICK_SIZE if options.quick else WHOLE_SIZE
     wanted = [
-        Setting(p, QUICK_PART, options.minute_seconds or QUICK_MINUTE_SECONDS, options.seed)
-        if options.quick
-        else Setting(p, 1, options.minute_seconds or MINUTE_SECONDS, options.seed)
+        Setting(p, tasks, part, options.minute_seconds or minute_seconds, options.seed)
         for p in PUBLISHED
         if not options.quick or (p.scenario, p.run) == QUICK
     ]
@@ -171,7 +171,7 @@ def live_settings(setting: Setting) -> Settings:
     )
     return replace(
         usual,
-        tasks=usual.tasks // setting.part,
+        tasks=setting.tasks,
         offerings=offerings,
         monitor_seconds=5 * setting.minute_seconds,
         term_seconds=atu_seconds,
@@ -213,7 +213,7 @@ def _introduction(runs: Sequence[Run]) -> str:
     boots = [run.measured.boot_seconds for run in runs]
     stops = [run.measured.stop_seconds for run in runs if run.decided.stop_seconds]
     delays = [max(run.measured.delays) for run in runs]
-    part = f" One of {setting.part} parts of tasks, machines and money." if setting.part > 1 else ""
+    part = f" One of {setting.part} parts of machines and money." if setting.part > 1 else ""
     stopped = (
         f"; released ones were gone {min(stops):.2f} to {max(stops):.2f} s, on average, after they "
         "were told to stop"
@@ -222,7 +222,7 @@ def _introduction(runs: Sequence[Run]) -> str:
     )
     return (
         f"Real worker processes, up to {64 // setting.part} at a time, and "
-        f"{TASKS // setting.part:,} naps of the shell in each run; a model minute lasts "
+        f"{setting.tasks:,} naps of the shell in each run; a model minute lasts "
         f"{setting.minute_seconds:g} s, an ATU {60 * setting.minute_seconds:g} s. Seed "
         f"{setting.seed}.{part} Machines were charged up to {max(delays):.2f} s after they were "
         f"asked for, and could work {min(boots):.2f} to {max(boots):.2f} s later on average"
@@ -286,7 +286,7 @@ def _atus(minutes: float) -> int:
 
 
 def _pictures(runs: Sequence[Run]) -> list[Picture]:
-    groups = [run.name.replace(" ", "\n").replace("BaTS_", "") for run in runs]
+    groups = [run.name.replace(" ", "\n") for run in runs]
     minute = runs[0].setting.minute_seconds
     pictures = [
         drawings.bars(
@@ -328,7 +328,7 @@ def _progress(journal: Sequence[tuple[float, Event]], minute: float) -> list[tup
     points, done = [(0.0, 0.0)], 0
     for now, event in journal:
         if isinstance(event, Ended):
-            done += len(event.endings)
+            done += sum(ending.outcome is Outcome.DONE for ending in event.endings)
             points.append((now / minute, float(done)))
     return points[:: max(1, len(points) // 200)]
 
