@@ -74,6 +74,7 @@ class TaskResult(TypedDict):
     attempt: int
     cluster: str
     machine: int
+    cost_share: int  # of its machine's bill, its idle time included
     wall_seconds: float
     user_seconds: float
     system_seconds: float

@@ -9,7 +9,7 @@ import click
 from bats.master.cli.asking import bag_argument
 from bats.master.cli.base import Common, as_json, command, common, run
 from bats.master.cli.reach import look
-from bats.master.cli.words import duration, table
+from bats.master.cli.words import amount, duration, shortened, table
 
 _OUTCOMES = ("done", "failed", "timeout", "killed", "lost", "rejected")
 
@@ -51,18 +51,23 @@ async def _results(common: Common, bag: int | str, *, failed: bool) -> None:
             elif common.quiet:
                 print(*(one["task"] for one in found), sep="\n")
             elif found:
-                said = table(_head(found), map(_row, found))
+                paid = any(one["cost_share"] for one in found)
+                kept = any(_files(one) for one in found)
+                rows = [_row(one, paid=paid, kept=kept) for one in found]
+                said = table(_head(found, paid=paid, kept=kept), rows)
                 print(said if first else said.partition("\n")[2])
                 first = False
     if first and not (common.as_json or common.quiet):
         print("No such task has ended yet." if failed else "No task has ended yet.")
 
 
-def _head(found: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    return ("task", *found[0]["parameters"], "outcome", "exit", "took", "where", "output ends in")
+def _head(found: list[Mapping[str, Any]], *, paid: bool, kept: bool) -> tuple[str, ...]:
+    more = (*(["cost"] if paid else []), *(["files"] if kept else []))
+    names = found[0]["parameters"]
+    return ("task", *names, "outcome", "exit", "took", "where", *more, "output ends in")
 
 
-def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
+def _row(one: Mapping[str, Any], *, paid: bool, kept: bool) -> tuple[Any, ...]:
     last = (one["excerpt"] or "").strip().split("\n")[-1]
     where = f"{one['cluster']} {one['machine']}"
     return (
@@ -72,5 +77,11 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["exit_code"],
         duration(one["wall_seconds"]),
         where,
+        *([amount(one["cost_share"])] if paid else []),
+        *([shortened(" ".join(_files(one)), 40)] if kept else []),
         last[:60],
     )
+
+
+def _files(one: Mapping[str, Any]) -> list[str]:
+    return [name for name, *_ in one["outputs"] if name not in {"stdout", "stderr"}]

@@ -120,6 +120,8 @@ async def results(asked: Asked) -> Body:
     """All results in the order of the tasks, from task `since` on, in chunks."""
     number, since = await asked.bag(), asked.whole("since", 0)
     count = 0
+    living = reading.living_costs(asked.service.bags.loaded.get(number))
+    rates = await asked.read(lambda reader: reading.cost_rates(reader, number, living))
     bag = await asked.read(lambda reader: reading.with_parameters(reader, number))
     while True:
         look = partial(reading.piece_of_results, number=number, since=since)
@@ -128,7 +130,11 @@ async def results(asked: Asked) -> Body:
             return {"bag": number, "count": count}
         count += len(rows)
         since = rows[-1].task + 1
-        await asked.part({"results": [reading.task_row(row, bag) for row in rows]})
+        part = [
+            {**reading.task_row(row, bag), "cost_share": reading.cost_share(row, rates)}
+            for row in rows
+        ]
+        await asked.part({"results": part})
 
 
 async def log(asked: Asked) -> Body:
@@ -166,6 +172,7 @@ async def _live(
 async def export(asked: Asked) -> Body:
     """The bag as text, JSONL or CSV, in chunks of lines."""
     number, form = await asked.bag(), asked.text("format", "jsonl")
+    living = reading.living_costs(asked.service.bags.loaded.get(number))
     parts: asyncio.Queue[str | None] = asyncio.Queue(4)
     loop = asyncio.get_running_loop()
 
@@ -174,7 +181,7 @@ async def export(asked: Asked) -> Body:
 
     def write(reader: Reader) -> None:
         try:
-            reading.export(reader, number, form, put)
+            reading.export(reader, number, form, put, living)
         finally:
             put(None)
 

@@ -8,12 +8,13 @@ from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.money import Money, as_decimal
 from bats.master.brain.schedules import Schedule, pick
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 from bats.master.brain.view import view
 from bats.master.service.bag import OPEN, Bag, bag_from
-from bats.master.service.numbers import inside
+from bats.master.service.numbers import inside, outside
 from bats.master.service.plain import plain
 from bats.master.service.runner import Runner
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
@@ -210,6 +211,34 @@ def task_row(row: TaskRow, bag: Bag) -> Body:
     }
 
 
+Rates = Mapping[MachineId, float]
+"""What a second of a task costs on each machine, in billionths."""
+
+
+def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
+    """The bills so far of machines that live."""
+    if runner is None:
+        return {}
+    living = view(runner.engine.run, runner.clock()).machines
+    return {outside(runner.id, MachineId(one.id)): one.cost for one in living}
+
+
+def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money]) -> Rates:
+    """Each machine's bill, spread over what its tasks took: its idle time is theirs too."""
+    costs = {**{row.id: row.cost for row in reader.machines(number)}, **living}
+    busy = reader.busy_seconds(number)
+    return {machine: costs.get(machine, 0) / busy[machine] for machine in busy if busy[machine]}
+
+
+def cost_share(row: TaskRow, rates: Rates) -> Money:
+    return Money(round(rates.get(row.machine, 0.0) * row.wall_seconds))
+
+
+def output_files(row: TaskRow) -> list[str]:
+    """What was fetched besides what it printed, as named in its folder."""
+    return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
+
+
 def piece_of_results(reader: Reader, number: BagId, since: int) -> list[TaskRow]:
     return list(islice(reader.every_task(number, TaskId(since)), _PIECE))
 
@@ -290,7 +319,13 @@ def output(
 # --- export ---------------------------------------------------------------------------------------
 
 
-def export(reader: Reader, number: BagId, form: str, put: Callable[[str], None]) -> None:
+def export(
+    reader: Reader,
+    number: BagId,
+    form: str,
+    put: Callable[[str], None],
+    living: Mapping[MachineId, Money],
+) -> None:
     """`form`: `jsonl` or `csv` for the tasks, `run` for all that is known."""
     bag = bag_from(reader.bag(number))
     out = _Pieces(put)
@@ -298,7 +333,13 @@ def export(reader: Reader, number: BagId, form: str, put: Callable[[str], None])
     if form == "jsonl":
         tasks_as_jsonl(reader.every_task(number), cast("TextIO", out), sweep.names, sweep.values)
     elif form == "csv":
-        tasks_as_csv(reader.every_task(number), cast("TextIO", out), sweep.names, sweep.values)
+        rates = cost_rates(reader, number, living)
+        more: dict[str, Callable[[TaskRow], object]] = {
+            "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
+            "outputs": lambda row: " ".join(output_files(row)),
+        }
+        rows = reader.every_task(number)
+        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more)
     elif form == "run":
         run_as_jsonl(reader, number, cast("TextIO", out))
     else:

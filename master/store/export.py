@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from bats.common.messages import BagId, TaskId
@@ -26,15 +27,21 @@ def tasks_as_jsonl(
 
 
 def tasks_as_csv(
-    rows: Iterable[TaskRow], out: TextIO, names: Sequence[str] = (), values: Values = lambda _: ()
+    rows: Iterable[TaskRow],
+    out: TextIO,
+    names: Sequence[str] = (),
+    values: Values = lambda _: (),
+    more: Mapping[str, Callable[[TaskRow], object]] = MappingProxyType({}),
 ) -> None:
     """A heading, then a line a task; a parameter is a column, `param.NAME` if NAME is taken."""
     columns = [field for field in TaskRow._fields if field != "outputs"]
+    taken = {*columns, *more}
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*columns, *(f"param.{n}" if n in columns else n for n in names)])
+    writer.writerow([*columns, *more, *(f"param.{n}" if n in taken else n for n in names)])
     for row in rows:
         facts = _task(row)
-        writer.writerow([*(facts[column] for column in columns), *values(row.task)])
+        added = [column(row) for column in more.values()]
+        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task)])
 
 
 def run_as_jsonl(reader: Reader, bag: BagId, out: TextIO) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.common.messages import BagId, Outcome, TaskId
+from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.master.store import journal, schema
 from bats.master.store.record import COLUMNS, bag_checksum, task_row
 from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
@@ -151,6 +151,16 @@ class Reader:
         while piece := self._all(query, low, high):
             yield from map(task_row, piece)
             low = piece[-1][0] + 1
+
+    def busy_seconds(self, bag: BagId) -> dict[MachineId, float]:
+        """How long all attempts that ended on each machine took together."""
+        low, high = schema.keys_of(bag)
+        query = " UNION ALL ".join(
+            f"SELECT machine, wall_seconds FROM {table} WHERE id BETWEEN ? AND ?"
+            for table in ("results", "attempts")
+        )
+        query = f"SELECT machine, total(wall_seconds) FROM ({query}) GROUP BY machine"
+        return {MachineId(row[0]): row[1] for row in self._all(query, low, high, low, high)}
 
     def story(self, bag: BagId, task: TaskId) -> list[TaskRow]:
         """All that is known of the attempts of one task, its result included."""

@@ -5,6 +5,7 @@ import io
 import signal
 import subprocess
 
+import pytest
 from programs import BATS, User, until
 
 TWENTY = """
@@ -55,6 +56,10 @@ def test_the_schedules_of_a_paid_bag_are_shown_and_the_budget_is_kept(user: User
     assert "cost" in done.stdout
     last = user.facts("status", "last")
     assert 0 < float(last["spent"]) <= 6
+    rows = list(csv.DictReader(io.StringIO(user.bats("results", "--csv").stdout)))
+    shares = [float(row["cost_share"]) for row in rows]
+    assert sum(shares) == pytest.approx(float(last["spent"]), rel=0.3)
+    assert "cost" in user.bats("results").stdout.partition("\n")[0]
 
 
 def test_paid_machines_are_not_started_when_nobody_can_choose(user: User) -> None:

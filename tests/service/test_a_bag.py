@@ -86,6 +86,10 @@ async def test_a_bag_with_a_budget_costs_what_its_machines_cost(client: Client) 
     assert 0 < status["spent"] <= 20 * 10**9
     machines = (await client.ask("machines", bag=submitted["bag"]))["machines"]
     assert sum(machine["cost"] for machine in machines) == status["spent"]
+    shares = [row["cost_share"] for row in await results(client, submitted["bag"])]
+    assert all(share > 0 for share in shares)
+    assert sum(shares) <= status["spent"], "what tried in vain has its share too"
+    assert sum(shares) == pytest.approx(status["spent"], rel=0.5)
     assert all(machine["charged_since"] < machine["gone"] for machine in machines)
 
 
