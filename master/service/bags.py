@@ -121,6 +121,7 @@ class Bags:
         self._fleet.adopt(runner)
         runner.resume()
         runner.fetch_missing(reader.every_task(bag.id))
+        runner.fetch_missing(reader.every_attempt(bag.id))
         self._after(self._options.rejoin_seconds, self._expect_machines, runner)
 
     def _expect_machines(self, runner: Runner) -> None:

@@ -215,7 +215,7 @@ class Runner:
     def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
         """After a restart: what had been recorded and not yet fetched."""
         for row in rows:
-            if row.outputs and self.wants(row.machine):
+            if row.outputs and row.outcome is not Outcome.KILLED and self.wants(row.machine):
                 self._fetch(row.machine, row)
 
     def _keep_the_rest(self) -> None:
