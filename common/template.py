@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from shlex import quote
 
-from bats.common.errors import UsageError
+from bats.common.errors import UsageError, quoted
 
 Fill = Callable[[Sequence[str]], str]
 """Takes the values in the order of the bag's names."""
@@ -52,13 +52,15 @@ def placeholders(text: str) -> set[str]:
 
 
 def _hole(inside: str, names: Sequence[str], where: str, *, shell: bool) -> tuple[int, bool]:
+    found = f"{{{inside}}}"
     name, bang, conversion = inside.partition("!")
     if bang and conversion != "raw":
-        raise UsageError(f"{where}: {{{inside}}}: after `!` only `raw` is allowed.")
+        raise UsageError(f"{where}: {quoted(found)}: after `!` only `raw` is allowed.")
     if name not in names:
+        found = found if found.isprintable() else quoted(found)
         allowed = ", ".join(f"{{{n}}}" for n in names) or "none, as the bag has no parameters"
         raise UsageError(
-            f"{where}: no value for {{{inside}}}. Allowed: {allowed}."
+            f"{where}: no value for {found}. Allowed: {allowed}."
             " For braces that are not placeholders write {{ and }}."
         )
     return names.index(name), shell and not bang
@@ -72,8 +74,8 @@ def _filler(literals: list[str], holes: list[tuple[int, bool]]) -> Fill:
 
     def fill(values: Sequence[str]) -> str:
         parts = [first]
-        for (index, quoted), literal in rest:
-            parts.append(quote(values[index]) if quoted else values[index])
+        for (index, shell), literal in rest:
+            parts.append(quote(values[index]) if shell else values[index])
             parts.append(literal)
         return "".join(parts)
 

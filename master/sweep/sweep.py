@@ -190,6 +190,8 @@ class Sweep:
             raise MistakeError(keys, str(error).removeprefix(": ")) from None
 
     def _no_value_for(self, name: str, text: str) -> str:
+        if not name.isprintable() or len(name) > 60:  # rather a program's braces than a name
+            name = quoted(name)[1:-1]
         if near := get_close_matches(name, self.names, 1):
             return f"no parameter is called {{{name}}}; did you mean {{{near[0]}}}?"
         if f"${{{name}}}" in text:

@@ -87,6 +87,15 @@ def test_any_options_are_a_sweep_or_one_sentence(
         use(from_arguments(words, parameters=parameters, zipped=zipped, array=array))
 
 
+def test_braces_of_a_program_of_many_lines_are_told_in_one() -> None:
+    with one_sentence_at_most(), pytest.raises(UsageError, match="has no values") as refused:
+        from_arguments(["awk", "{\n x\n}"])
+    assert "\n" not in str(refused.value)
+    with pytest.raises(UsageError, match="only `raw`") as refused:
+        from_arguments(["awk", "{a!\n}"], parameters=["a=1"])
+    assert "\n" not in str(refused.value)
+
+
 @given(VALUES)
 def test_any_plain_form_is_a_sweep_or_one_sentence(plain: Any):
     with one_sentence_at_most():
