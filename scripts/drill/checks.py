@@ -17,6 +17,7 @@ from bats.master.store.rows import MachineRow, TaskRow
 from .bed import Bed, offerings
 
 UNSURE_SECONDS: Final = 0.3  # how exactly the end of a process is seen from outside
+BRIEF_SECONDS: Final = 2.0  # a process that did not live so long may not have been seen
 REACTION_SECONDS: Final = 2.0  # from a result that is stored to who still holds a copy
 REMEMBERED_SECONDS: Final = 15.0  # so long after harm was done, orders from before may be about
 STRAY_SECONDS: Final = 12.0  # the longest freeze, and a few seconds to end what was below
@@ -188,7 +189,8 @@ def _ledger_agrees(account: Account) -> tuple[int, list[str]]:
                 f"the ledger says {row.cost} ({row.charged_since} to {row.gone}, {row.reason!r})"
             )
     for number, row in booked.items():
-        if number not in account.bed.watch.machines and row.cost:
+        brief = row.gone is not None and row.gone - (row.charged_since or 0.0) < BRIEF_SECONDS
+        if number not in account.bed.watch.machines and row.cost and not brief:
             wrong.append(f"machine {number} never ran and is charged {row.cost} ({row.reason!r})")
     return len(booked), wrong
 
