@@ -105,14 +105,16 @@ async def look(
         else:
             await take(page, HERE / "page.png", TALL, "light")
             await take(page, HERE / "phone.png", PHONE, "dark")
+        if not wanted:
+            await bag.cancel()
+            return
         await bag.wait()
-        if wanted:
-            await page.shows("#retry")
-            await album(page, wanted, "ended")
-            report = (wanted / "report.html").absolute()
-            await asyncio.to_thread(bats, state, "report", str(number), "--html", report)
-            await page.open(report.as_uri())
-            await album(page, wanted, "report")
+        await page.shows("#retry")
+        await album(page, wanted, "ended")
+        report = (wanted / "report.html").absolute()
+        await asyncio.to_thread(bats, state, "report", str(number), "--html", report)
+        await page.open(report.as_uri())
+        await album(page, wanted, "report")
 
 
 async def until_done(client: Client, number: int, share: float) -> None:

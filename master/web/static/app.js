@@ -105,7 +105,9 @@ function headline(live) {
   if (live.running) words.push(`${count(live.running)} running`);
   if (live.phase === "choosing") words.push("waiting for your choice");
   if (live.eta_seconds && live.phase === "executing") {
-    words.push(`about ${duration(live.eta_seconds)} to go, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
+    const [low, high] = (live.eta_bounds ?? []).map(duration);
+    const sure = low && low !== high ? ` (90 %: ${low} to ${high})` : "";
+    words.push(`about ${duration(live.eta_seconds)} to go${sure}, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
   }
   const said = ["complete", "with failures"].includes(live.state); // in the numbers before
   if (live.words && !said) words.push(live.words);
