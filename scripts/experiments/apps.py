@@ -24,7 +24,7 @@ from bats.master.sweep.sweep import Sweep
 PROGRAMS: Final = Path(__file__).parents[1] / "workloads"
 MACHINES: Final = 10
 PRICES: Final = {"small": "0.08", "medium": "0.16", "large": "0.32"}
-BOUNDARY_SHARE: Final = 0.05  # of an ATU: room for 30 processes that end together
+BOUNDARY_SHARE: Final = 0.08  # of an ATU: room for 30 processes that end together
 SPARE: Final = 2.5  # so many times the cores that the tasks need, for master, workers and others
 _TRIES: Final = 3
 

@@ -40,10 +40,11 @@ NAP: Final = (
 """A nap of so many milliseconds of a machine of speed 1: what POSIX shells do without a process."""
 
 MINUTE_SECONDS: Final = 0.5
+LEAST_BOUNDARY_SECONDS: Final = 2.0  # 30 processes that end together on two cores take up to one
 QUICK: Final = ("S1-4", "BaTS_RR")
 QUICK_SIZE: Final = (200, 4, 0.12)  # tasks, part of machines and money, seconds of a model minute
 WHOLE_SIZE: Final = (TASKS, 1, MINUTE_SECONDS)
-BOUNDARY_SECONDS: Final = 2.0  # 30 processes that end together on two cores take up to one
+
 NAMES: Final = ("cluster0", "cluster1")
 
 
@@ -164,7 +165,7 @@ def live_settings(setting: Setting) -> Settings:
             offering,
             atu_seconds=atu_seconds,
             max_machines=offering.max_machines // setting.part,
-            boundary_seconds=min(BOUNDARY_SECONDS, atu_seconds / 10),
+            boundary_seconds=min(atu_seconds / 10, max(LEAST_BOUNDARY_SECONDS, atu_seconds / 15)),
             settings={"speed": float(speed)},
         )
         for offering, speed in zip(usual.offerings, setting.speeds, strict=True)
