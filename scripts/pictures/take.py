@@ -100,14 +100,12 @@ async def look(
         await bag.choose("fastest-20%")
         await until_done(client, number, 0.6)
         keep((wanted or HERE) / "watch.svg", (await live_view(client, number)).encode())
-        if wanted:
-            await album(page, wanted, "running")
-        else:
+        if wanted is None:
             await take(page, HERE / "page.png", TALL, "light")
             await take(page, HERE / "phone.png", PHONE, "dark")
-        if not wanted:
             await bag.cancel()
             return
+        await album(page, wanted, "running")
         await bag.wait()
         await page.shows("#retry")
         await album(page, wanted, "ended")
