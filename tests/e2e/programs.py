@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 BATS = Path(sys.executable).with_name("bats")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 
 class User:
@@ -83,6 +83,12 @@ class User:
             said = process.stdout.readline()
             assert "master listens" in said, said
             yield process
+
+    def begun(self, run: subprocess.Popen[str]) -> None:
+        """Wait until `bats run` can be asked; one that has ended says why."""
+        access = self.state / "access.json"
+        until(lambda: access.exists() or run.poll() is not None, 120)
+        assert run.poll() is None, run.communicate()
 
     def machines(self) -> dict[int, int]:
         """Process ids of living workers, by machine."""

@@ -148,7 +148,7 @@ def test_five_hundred_tasks_outlive_a_death_at_each_of_five_back_ends(
         Eavesdropper(user.state, [bed.state for bed in beds.values()]) as ear,
         user.started("run", *words, "--pick", "fastest", "--yes", "--", command) as run,
     ):
-        until(user.state.joinpath("access.json").exists)
+        user.begun(run)
 
         def machines() -> list[dict[str, Any]]:
             answer = user.bats("machines", "--json", exit_code=None)

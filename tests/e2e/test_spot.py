@@ -34,7 +34,7 @@ def test_an_announced_interruption_drains_the_machine_and_its_reason_is_told(
     work = f"until [ -e '{gate}' ]; do sleep 0.2; done"
     words = ("--array", "1-30", "--clouds", user.write("c.toml", clouds), "--budget", "2", "--yes")
     with user.started("run", *words, "--", work) as run:
-        until(user.state.joinpath("access.json").exists, 60)
+        user.begun(run)
         victim = until(lambda: busy(user), 120)
         (ec2_bed.state / "i" / victim["address"].split()[0] / "interrupt").write_text(
             f"{NOTICE_SECONDS}"
