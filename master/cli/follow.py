@@ -193,12 +193,12 @@ class Screen:
         from bats.master.cli.picture import choice, picture
 
         self._recent = [*self._recent, *decisions][-_RECENT:]
+        size = self._console.size
         if self.offered is not None and status.get("phase") == "choosing":
-            size = self._console.size
             width, height = size.width, size.height
             drawn = choice(status, self.offered, self.question, width=width, height=height)
         else:
-            drawn = picture(status, self._recent)
+            drawn = picture(status, self._recent, width=size.width)
         self._keys.start()
         self._begun().update(drawn, refresh=True)
 

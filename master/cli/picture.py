@@ -19,12 +19,15 @@ Facts = Mapping[str, Any]
 
 _PHASES: Final = "▁▂▃▄▅▆▇█"  # eighths of an ATU that are told apart
 _SINGLY: Final = 24  # machines of a cluster that are shown one by one
+_WIDEST: Final = 110  # what the eye takes in; and it stays whole in a terminal made narrower
 _TALLEST: Final = 9  # lines of the picture of schedules
 
 
-def picture(status: Facts, decisions: Sequence[Facts]) -> RenderableType:
+def picture(status: Facts, decisions: Sequence[Facts], *, width: int) -> RenderableType:
+    width = min(width, _WIDEST)
     if "spent" not in status:
-        return Panel(Text(status["words"] or "waits for its turn"), title=_title(status))
+        said = Text(status["words"] or "waits for its turn")
+        return Panel(said, title=_title(status), title_align="left", width=width)
     parts: list[RenderableType] = [
         _progress(status),
         _tasks(status),
@@ -38,7 +41,7 @@ def picture(status: Facts, decisions: Sequence[Facts]) -> RenderableType:
     for one in decisions:
         words = f"{_clock(status, one)}  {one['words']}"
         parts.append(Text(words, style="dim", no_wrap=True, overflow="ellipsis"))
-    return Panel(Group(*parts), title=_title(status), title_align="left")
+    return Panel(Group(*parts), title=_title(status), title_align="left", width=width)
 
 
 def choice(

@@ -78,13 +78,16 @@ class Screen:
 class Terminal:
     """`bats` on it; `press` keys, look `until` something stands on the screen."""
 
-    def __init__(self, user: User, *words: str, columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self, user: User, *words: str, columns: int = 80, rows: int = 24, shell: str = ""
+    ) -> None:
+        program = ["bash", "-mc", shell] if shell else [str(BATS), *words]
         self.screen = Screen(columns, rows)
         self._ours, theirs = pty.openpty()
         size = struct.pack("HHHH", rows, columns, 0, 0)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
         self.process = subprocess.Popen(
-            ["setsid", "--ctty", BATS, *words],  # so that Ctrl-C comes from the terminal
+            ["setsid", "--ctty", *program],  # so that Ctrl-C comes from the terminal
             cwd=user.folder,
             env={**user.environment, "TERM": "xterm", "COLUMNS": "", "LINES": ""},
             stdin=theirs,

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from programs import User, until
+from programs import BATS, User, until
 from terminal import Terminal
 
 CLOUDS = """
@@ -133,6 +133,14 @@ def test_to_stop_watching_stops_nothing_else(watched: User) -> None:
     assert watched.facts("status", "last")["over"] is False
     watched.write("go", "")
     watched.bats("watch", "-q", exit_code=1)
+
+
+def test_in_the_background_the_terminal_is_left_alone(user: User) -> None:
+    sweep = user.write("few.toml", 'command = "true"\n[grid]\nn = "1:20"\n')
+    with Terminal(user, shell=f"'{BATS}' run {sweep} & wait %1; echo code $?") as terminal:
+        terminal.until("code 0")
+        assert "done: 20 of 20 tasks" in terminal.screen.everything
+        assert terminal.ends() == 0
 
 
 def test_without_colours_no_colours_are_sent(watched: User) -> None:
