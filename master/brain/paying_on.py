@@ -1,7 +1,7 @@
 """At the end of paid time: who is paid on, who stops, and when the run can only end."""
 
 from bats.common.money import Money
-from bats.master.brain import choosing, fleet, planning, sampling, watching
+from bats.master.brain import choosing, fleet, planning, sampling, tail, watching
 from bats.master.brain.commands import BagOutcome
 from bats.master.brain.deadline import cheapest_within
 from bats.master.brain.machine import Machine, MachineState
@@ -38,7 +38,7 @@ def _why_stop(run: Run, machine: Machine) -> str:
         return "the bag has ended" if run.phase is Phase.ENDING else ""
     if machine.draining:
         return machine.draining
-    if machine.leaving:
+    if machine.leaving and not _runs_the_last(run, machine):
         return "not in the mix any more"
     if machine.state is MachineState.SILENT:
         return "not heard of; its next ATU is not paid"
@@ -55,9 +55,28 @@ def _why_stop(run: Run, machine: Machine) -> str:
             return ""
         done_by_others = outlook(run, run.planning_clusters()).N_e == 0
         return "paid time elsewhere does the rest" if done_by_others else ""
-    if machine.active:
+    if machine.active and (
+        not planning.by_timetable(run)
+        or _pays_for_all_that_runs(run)
+        or any(tail.worth_paying(run, machine, task) for task in machine.active)
+    ):
         return ""
+    if machine.active:
+        return "what it runs should end sooner elsewhere"
     return "idle at the end of its paid time"
+
+
+def _pays_for_all_that_runs(run: Run) -> bool:
+    """Whether every machine that runs a task or a copy could be paid one more ATU."""
+    copies = (copy for copies in run.tasks.running.values() for copy in copies)
+    return run.ledger.covers(
+        Money(sum(run.machines[copy.machine].offering.price for copy in copies))
+    )
+
+
+def _runs_the_last(run: Run, machine: Machine) -> bool:
+    """Nothing waits any more, and what runs here would have to begin anew elsewhere."""
+    return planning.by_timetable(run) and not run.tasks.waiting and bool(machine.active)
 
 
 def stuck(run: Run) -> None:

@@ -7,14 +7,17 @@ from typing import Final
 from bats.common.billing import charge_atus
 from bats.common.money import Money
 from bats.master.brain import fleet
-from bats.master.brain.adopting import adopt
+from bats.master.brain.adopting import Ahead, adopt, follow, supplies
 from bats.master.brain.deadline import cheapest_within
+from bats.master.brain.estimate import estimate
 from bats.master.brain.mix import Cluster
 from bats.master.brain.outlook import Outlook, outlook
 from bats.master.brain.planners import PLANNERS
 from bats.master.brain.problem import Plan as Solution
 from bats.master.brain.problem import Problem
+from bats.master.brain.sample_size import DELTA, sample_size
 from bats.master.brain.state import Run
+from bats.master.brain.timetable import Errand, cheapest_kinds, soonest
 
 UNCOUNTED: Final = Money(10**18)
 """Stands for a budget that nobody counts."""
@@ -33,16 +36,50 @@ def replan(run: Run, cause: str) -> None:
         return
     clusters = run.planning_clusters()
     view = outlook(run, clusters)
+    if by_timetable(run):
+        if not run.tasks.waiting:
+            return
+        ahead = look_ahead(run)
+        if ahead is None:
+            go_as_far_as_it_goes(run, clusters, view, cause)
+        else:
+            follow(run, ahead, view, cause)
+        return
     if view.N_e == 0 and run.plan is not None:
         return  # paid time does the rest
     solution = solve(run, clusters, view)
     if solution is None:
-        solution = _as_far_as_it_goes(run, clusters, view)
-        if solution is None:
-            return
+        go_as_far_as_it_goes(run, clusters, view, cause)
     else:
         run.short_of_money = False
-    adopt(run, solution, view, cause)
+        adopt(run, solution, view, cause)
+
+
+def by_timetable(run: Run) -> bool:
+    """The paper's own way is taken without prudence, and for a deadline."""
+    return bool(run.settings.prudence) and run.deadline_at is None
+
+
+def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
+    """The soonest end, with room for error if the money allows, with less room if it does not.
+
+    With less room, or while little is known, nothing but the cheapest kind of machine is begun:
+    it would be needed anyway.
+    """
+    by_now = estimate(run)
+    pairs = supplies(run, by_now, hiring=hiring)
+    cheap = cheapest_kinds([group for group, _ in pairs], DELTA)
+    w = (1 + by_now.spread**2) / 2
+    sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
+    for share in (2.0, 1.0, 0.5, 0.0):
+        if share < 2.0 or not sampled:
+            pairs = [(g, machines) for g, machines in pairs if not g.fresh or g.cluster in cheap]
+        z = share * run.settings.prudence
+        errand = Errand(run.tasks.waiting * (1 + z * by_now.noise), w, by_now.residual, z)
+        table = soonest([group for group, _ in pairs], errand, money_left(run))
+        if table is not None:
+            return Ahead(table, pairs, share, by_now.noise)
+    return None
 
 
 def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
@@ -95,7 +132,9 @@ def _solve_exactly(run: Run, problem: Problem) -> Solution | None:
     return planner.fastest(problem)
 
 
-def _as_far_as_it_goes(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
+def go_as_far_as_it_goes(
+    run: Run, clusters: tuple[Cluster, ...], view: Outlook, cause: str
+) -> None:
     """No mix can finish. Go on with the machines that do most for the money, and say so."""
     money = money_left(run)
     if not run.short_of_money:
@@ -114,9 +153,8 @@ def _as_far_as_it_goes(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -
         useful = math.ceil(view.N_e / c.offering.slots)
         mix[best[1]] = min(c.limit, money // price, useful)
     speed = sum(a * c.speed for a, c in zip(mix, clusters, strict=True))
-    if not speed:
-        return None
-    return Solution(tuple(mix), speed, view.N_e / speed, money)
+    if speed:
+        adopt(run, Solution(tuple(mix), speed, view.N_e / speed, money), view, cause)
 
 
 def _what_finishing_costs(run: Run, clusters: tuple[Cluster, ...], N: int) -> str:

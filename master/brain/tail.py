@@ -6,6 +6,7 @@ A copy on t is worth while when ts - τs > tt; of those the longest remaining is
 several copies counts with the one that is expected to end first.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
@@ -58,6 +59,26 @@ def migrate(run: Run, machine: Machine) -> TaskId | None:
     if task is not None:
         run.cancel_copies(task)
     return task
+
+
+def worth_paying(run: Run, machine: Machine, task: TaskId) -> bool:
+    """Whether scarce money should go to this machine for the task, of which others may run copies.
+
+    Not if a copy should end elsewhere in paid time, or sooner.
+    """
+    if run.tasks.states[task] != TaskState.RUNNING:
+        return False
+    ends = {
+        copy.machine: _estimate(run, copy)[0]
+        for copy in run.tasks.running[task]
+        if run.machines[copy.machine].state is MachineState.UP
+    }
+    mine = ends.pop(machine.id, math.inf)
+    return all(
+        run.now + left > run.machines[other].paid_until(run.now)
+        and (mine, machine.id) < (left, other)
+        for other, left in ends.items()
+    )
 
 
 def none(run: Run, machine: Machine) -> TaskId | None:  # noqa: ARG001

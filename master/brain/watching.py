@@ -4,7 +4,8 @@ from typing import Final
 
 from bats.common.money import NOTHING, Money
 from bats.master.brain import planning
-from bats.master.brain.adopting import adopt
+from bats.master.brain.adopting import adopt, follow
+from bats.master.brain.mix import Cluster
 from bats.master.brain.outlook import Outlook, outlook
 from bats.master.brain.settings import Sampling
 from bats.master.brain.state import Phase, Run
@@ -34,7 +35,9 @@ def watch(run: Run) -> None:
         return
     view = outlook(run, clusters)
     _open_cushion(run, view)
-    if run.plan is None or view.N_e > view.N_p + (run.delta_n if run.cushion else 0):
+    if planning.by_timetable(run):
+        _keep_to_timetable(run, clusters, view)
+    elif run.plan is None or view.N_e > view.N_p + (run.delta_n if run.cushion else 0):
         planning.replan(run, "behind the plan")
     elif run.settings.upgrade and run.deadline_at is None and view.N_e and view.speed > 0:
         solution = planning.solve(run, clusters, view)
@@ -44,6 +47,26 @@ def watch(run: Run) -> None:
         faster = solution.makespan_seconds + delay <= MEANINGFUL * view.N_e / view.speed
         if faster and solution.mix != run.plan.mix:
             adopt(run, solution, view, "faster for the same money")
+
+
+def _keep_to_timetable(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> None:
+    """Who leaves is decided anew each time; machines are asked for only where it surely helps.
+
+    That is when the end comes sooner by more than the error of its estimate, or when those that
+    are there cannot do it.
+    """
+    ahead = planning.look_ahead(run)
+    if ahead is None:
+        planning.go_as_far_as_it_goes(run, clusters, view, "behind the plan")
+        return
+    cause = "behind the plan"
+    if ahead.hires:
+        without = planning.look_ahead(run, hiring=False)
+        if without is not None and without.share >= ahead.share:
+            cause = "faster for the same money"
+            if not run.settings.upgrade or 1 - ahead.ends / without.ends <= ahead.noise:
+                ahead = without
+    follow(run, ahead, view, cause)
 
 
 def _open_cushion(run: Run, view: Outlook) -> None:

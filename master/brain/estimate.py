@@ -1,0 +1,50 @@
+"""What a task of the bag takes by what is known now: runtimes that ended and those that go on."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from bats.common.billing import ROUNDING
+from bats.common.messages import TaskId
+from bats.master.brain.censored import completed
+from bats.master.brain.profile import EXACT
+from bats.master.brain.state import Run
+from bats.master.brain.taskbook import TaskState
+from bats.master.brain.timetable import Residual
+
+FEW: Final = EXACT // 4
+"""Of more runtimes than these, those that still run tell next to nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    residual: Residual  # of the runtimes on the canonical cluster
+    spread: float  # c: their standard deviation as a share of their mean
+    longer: float  # how much longer tasks are than those that are done already
+    noise: float  # the relative error (one σ) of what is left
+
+
+def estimate(run: Run) -> Estimate:
+    """Something must be known.
+
+    The error is that of a mean known from n tasks, and of a sum of W more; and what of the mean
+    rests on runtimes beyond the longest that has ended is a guess as yet.
+    """
+    known = run.canonical
+    sample = list(known.sample())
+    if known.count <= FEW:
+        elapsed: dict[TaskId, float] = {}
+        for machine in run.alive():
+            for task, attempt in machine.active.items():
+                if run.tasks.states[task] != TaskState.DONE:
+                    tau = run.to_canonical(machine.cluster, run.now - attempt.since)
+                    elapsed[task] = max(elapsed.get(task, 0.0), tau)
+        sample = completed(sample, list(elapsed.values()))
+    mean = math.fsum(sample) / len(sample)
+    variance = math.fsum((x - mean) ** 2 for x in sample) / len(sample)
+    spread = math.sqrt(variance) / mean
+    longest = known.longest * (1 + ROUNDING)
+    guessed = math.fsum(x for x in sample if x > longest) / math.fsum(sample)
+    drawn = spread * math.sqrt(1 / known.count + 1 / max(1, run.tasks.waiting))
+    noise = math.hypot(drawn, guessed)
+    return Estimate(Residual(sample), spread, mean / known.mean_done, noise)

@@ -1,0 +1,255 @@
+"""The soonest end that the money covers, with every machine's own paid time.
+
+The knapsack (section 4) buys a mix for the same whole ATUs from one moment on. While a bag runs,
+machines have begun at different times, and money may buy some an ATU more than others. So for an
+end F (the bag is empty, all tasks have begun) each machine is looked at by itself: what it still
+does if it leaves when its paid time ends, or at the last boundary before F, or stays through F.
+The cheapest of these steps are taken until all tasks are covered; F is the soonest for which the
+money suffices.
+
+A slot that is free after `ready` has begun (F - ready)/T + w tasks by F, w = (1 + c²)/2, c being
+spread over mean (Cox 1962); one that must leave at L loses w tasks' work. What still runs at F may
+outlast the paid time: that is paid for too, by the chance of it, with room for its deviation.
+"""
+
+import bisect
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from bats.common.money import Money
+from bats.common.offering import Offering
+
+STRIDE: Final = 1.3
+STEP: Final = 1.02
+"""Whether there is an end that can be paid is looked for in strides, the soonest then in steps."""
+
+HALVINGS: Final = 10
+
+FINEST: Final = 16
+"""ATUs much shorter than a task are looked at several at a time, a task lasting so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Machines of one cluster whose paid time ends together. Times are seconds from now."""
+
+    cluster: int
+    offering: Offering
+    count: int
+    mean_seconds: float  # T
+    ready: float  # when a slot is free for the next task
+    paid: float  # until when is paid; of machines still to be asked for, when they would start
+    first_atus: int = 1  # what must be bought at once
+    fresh: bool = False  # still to be asked for
+    unfit: float = 0.0  # tasks' worth of work per machine that will not end in paid time
+    last: float = 0.0  # when the last of their running tasks should end
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """How many machines of a group are paid on, and for how many ATUs each."""
+
+    group: Group
+    count: int
+    atus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    end: float  # F, from now
+    cost: Money  # of the ATUs bought, without what the tail may take
+    stays: tuple[Stay, ...]
+
+
+class Residual:
+    """How long what runs at some moment will still run: P(R > x) = E(X - x)⁺/E(X)."""
+
+    def __init__(self, sample: Sequence[float]) -> None:
+        self._sorted = sorted(sample)
+        sums = list(accumulate(reversed(self._sorted), initial=0.0))
+        sums.reverse()
+        self._beyond = sums
+        self.mean = sums[0] / len(self._sorted)
+
+    def remaining(self, tau: float) -> float:
+        """What a task that has run for τ should still take; the mean of those known to be longer.
+
+        Beyond all that is known as long again as the mean: such a tail has no memory.
+        """
+        at = bisect.bisect_right(self._sorted, tau)
+        longer = len(self._sorted) - at
+        return self._beyond[at] / longer - tau if longer else self.mean
+
+    def exceeds(self, x: float) -> float:
+        if x <= 0:
+            return 1.0
+        at = bisect.bisect_right(self._sorted, x)
+        return (self._beyond[at] - x * (len(self._sorted) - at)) / self._beyond[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is to be done: N tasks, of which the runtimes in `residual` are known."""
+
+    tasks: float  # N, with room for error
+    waste: float  # w
+    residual: Residual
+    deviations: float  # room for the tail, in standard deviations of what it costs
+
+
+def soonest(groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
+    """None when the money does not suffice."""
+    begin = _everything(groups, errand)
+    if math.isinf(begin):
+        return None
+    latest = _latest(groups, errand)
+    last = begin
+    while _by(last, groups, errand, money) is None:
+        if last >= latest:
+            return None
+        last = min(last * STRIDE, latest)
+    before = end = begin
+    while (found := _by(end, groups, errand, money)) is None:
+        before, end = end, min(end * STEP, last)
+    for _ in range(HALVINGS):
+        middle = (before + end) / 2
+        better = _by(middle, groups, errand, money)
+        if better is None:
+            before = middle
+        else:
+            end, found = middle, better
+    return found
+
+
+def cheapest_kinds(groups: Sequence[Group], alike: float = 0.0) -> frozenset[int]:
+    """The clusters whose machines do a task for the least, or for little more than that."""
+    prices: dict[int, float] = {}
+    for g in groups:
+        if g.count and not g.offering.free:
+            per_second = g.offering.price / g.offering.atu_seconds
+            prices[g.cluster] = g.mean_seconds / g.offering.slots * per_second
+    least = min(prices.values(), default=0.0) * (1 + alike)
+    return frozenset(cluster for cluster, price in prices.items() if price <= least)
+
+
+def _latest(groups: Sequence[Group], errand: Errand) -> float:
+    """The last end that is looked at: one ATU after that of all machines of the cheapest kind.
+
+    Rounding to whole ATUs costs no machine more than one; whatever ends later only seems cheaper.
+    """
+    priced = [g for g in groups if g.count and not g.offering.free]
+    if not priced:
+        return _everything(groups, errand)
+    kinds = cheapest_kinds(groups)
+    cheap = [g for g in groups if g.cluster in kinds or g.offering.free]
+    return _everything(cheap, errand) + max(g.offering.atu_seconds for g in priced)
+
+
+def _everything(groups: Sequence[Group], errand: Errand) -> float:
+    """When the bag is empty with every machine there is."""
+
+    def done(end: float) -> float:
+        return sum(g.count * _through(g, end, errand.waste) for g in groups)
+
+    if not any(g.count for g in groups):
+        return math.inf
+    high = min(g.ready + g.mean_seconds for g in groups)
+    while done(high) < errand.tasks:
+        high *= 2
+    low = 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if done(middle) < errand.tasks else (low, middle)
+    return high
+
+
+def _through(g: Group, end: float, waste: float) -> float:
+    """Tasks that one machine begins until the end."""
+    if end <= g.ready:
+        return 0.0
+    return g.offering.slots * ((end - g.ready) / g.mean_seconds + waste)
+
+
+def _until(g: Group, leaves: float, waste: float) -> float:
+    """Tasks' worth of work that one machine ends before it leaves."""
+    return g.offering.slots * max(0.0, (leaves - g.ready) / g.mean_seconds - waste)
+
+
+def _by(end: float, groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
+    """The cheapest way to empty the bag by `end`, if the money suffices for it."""
+    waste = errand.waste
+    left = errand.tasks
+    there: list[tuple[Group, int, float]] = []  # what stays through the end, and paid how far
+    steps: list[tuple[float, int, float, int, Group, int]] = []
+    for g in groups:
+        through = _through(g, end, waste)
+        if g.offering.free:
+            left -= g.count * through
+            continue
+        if not g.fresh and g.paid >= end:
+            left -= g.count * through
+            there.append((g, g.count, g.paid))
+            continue
+        if through <= 0:
+            continue
+        atu, price = g.offering.atu_seconds, g.offering.price
+        without = 0.0 if g.fresh else _until(g, g.paid, waste) - g.unfit
+        left -= g.count * without
+        full = math.floor((end - g.paid) / atu)
+        bought = 0
+        worth = math.inf
+        if full >= g.first_atus:
+            gain = _until(g, g.paid + full * atu, waste) - without
+            if gain > 0:
+                bought = full
+                worth = gain / (full * price)
+                steps.append((-worth, 0, gain, full * price, g, full))
+                without += gain
+        more = max(full + 1, g.first_atus) - bought
+        gain = through - without
+        if gain > 0:
+            worth = min(worth, gain / (more * price))
+            steps.append((-worth, 1, gain, more * price, g, bought + more))
+    steps.sort(key=lambda step: step[:2])
+    cost = 0
+    stays: list[Stay] = []
+    for _, last, gain, each, g, atus in steps:
+        if left <= 0:
+            break
+        count = min(g.count, math.ceil(left / gain))
+        left -= count * gain
+        cost += count * each
+        if cost > money:
+            return None
+        stays.append(Stay(g, count, atus))
+        if last:
+            there.append((g, count, g.paid + atus * g.offering.atu_seconds))
+    if left > 1e-9:
+        return None
+    expected = variance = 0.0
+    for g, count, paid in there:
+        mean, square = _beyond(g, paid - end, errand.residual)
+        expected += count * mean * g.offering.price
+        variance += count * max(0.0, square - mean * mean) * g.offering.price**2
+    if cost + expected + errand.deviations * math.sqrt(variance) > money:
+        return None
+    return Timetable(end, Money(cost), tuple(stays))
+
+
+def _beyond(g: Group, spare: float, residual: Residual) -> tuple[float, float]:
+    """Mean and mean square of the ATUs that a machine needs beyond its paid time for the tail."""
+    scale = residual.mean / g.mean_seconds
+    few = max(1, math.ceil(g.mean_seconds / (FINEST * g.offering.atu_seconds)))
+    mean = square = 0.0
+    for k in itertools.count():
+        beyond = spare + k * few * g.offering.atu_seconds
+        chance = min(1.0, g.offering.slots * residual.exceeds(beyond * scale))
+        if chance <= 0:
+            break
+        mean += few * chance
+        square += few * few * (2 * k + 1) * chance
+    return mean, square

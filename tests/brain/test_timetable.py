@@ -1,0 +1,120 @@
+"""The soonest end that the money covers; runs that keep to it finish, without back and forth."""
+
+import itertools
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from workbench import HOUR, MINUTE
+
+from bats.common.money import Money, money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.commands import BagOutcome
+from bats.master.brain.engine import Engine
+from bats.master.brain.sample_size import sample_size
+from bats.master.brain.settings import Settings
+from bats.master.brain.timetable import Errand, Group, Residual, Timetable, soonest
+from bats.master.simulate.driver import Simulation
+from bats.master.simulate.workloads import WORKLOADS
+
+CHEAP = Offering(ClusterName("cheap"), money(3), HOUR, 32)
+DEAR = Offering(ClusterName("dear"), money(12), HOUR, 32)
+QUARTER = Residual([15 * MINUTE] * 30)
+
+
+def group(
+    offering: Offering = CHEAP,
+    count: int = 1,
+    paid: float = HOUR,
+    *,
+    ready: float = 0.0,
+    fresh: bool = False,
+) -> Group:
+    cluster = (CHEAP, DEAR).index(offering)
+    return Group(cluster, offering, count, 15 * MINUTE, ready, paid, fresh=fresh)
+
+
+def ahead(tasks: float, budget: int, *groups: Group) -> Timetable | None:
+    return soonest(groups, Errand(tasks, 0.5, QUARTER, 0.0), money(budget))
+
+
+def test_what_runs_lasts_on_as_renewal_theory_says() -> None:
+    rng = random.Random(5)
+    sample = [rng.expovariate(1 / 600) + 1 for _ in range(40)]
+    residual = Residual(sample)
+    for x in (0.0, 30.0, 600.0, 1500.0, 1e6):
+        stupid = sum(max(0.0, runtime - x) for runtime in sample) / sum(sample)
+        assert residual.exceeds(x) == pytest.approx(stupid)
+
+
+def test_work_that_fits_into_paid_time_costs_nothing() -> None:
+    table = ahead(6, 0, group(count=2))
+    assert table is not None
+    assert (table.cost, table.stays) == (0, ())
+    assert table.end <= HOUR
+
+
+def test_no_atu_is_bought_for_the_few_minutes_that_another_machine_can_fill() -> None:
+    """One is paid to the hour, one to its second hour; 9 tasks are left."""
+    table = ahead(9, 0, group(paid=HOUR), group(paid=2 * HOUR))
+    assert table is not None
+    assert table.stays == ()
+    sooner = ahead(9, 30, group(paid=HOUR), group(paid=2 * HOUR))
+    assert sooner is not None
+    assert sooner.end < table.end
+
+
+def test_without_the_money_there_is_no_timetable() -> None:
+    assert ahead(1000, 30, group(count=7)) is None
+
+
+def test_more_money_never_makes_the_end_later() -> None:
+    there = group(count=7, paid=45 * MINUTE, ready=5 * MINUTE)
+    fresh = group(CHEAP, 25, 0.0, fresh=True)
+    dear = group(DEAR, 32, 0.0, fresh=True)
+    ends = []
+    for budget in range(740, 3000, 60):
+        table = ahead(950, budget, there, fresh, dear)
+        if table is not None:
+            assert table.cost <= money(budget)
+            ends.append(table.end)
+    assert len(ends) > 30
+    assert all(later <= sooner * 1.02 for sooner, later in itertools.pairwise(ends))
+    assert ends[-1] < ends[0] * 0.6
+
+
+def run(
+    kind: str, budget: float, watch: Callable[[Engine], None] = lambda _engine: None
+) -> Simulation:
+    """1000 tasks on 32 + 32 machines of one speed, of which 32 cost four times as much."""
+    runtimes = np.asarray(WORKLOADS[kind].draw(1000, np.random.default_rng(11)))
+    lowest = float(runtimes.sum()) / HOUR * CHEAP.price
+    settings = Settings(1000, (CHEAP, DEAR), Money(int(lowest * budget)), seed=1)
+    world = Simulation(settings, lambda task, _: float(runtimes[task]), after_event=watch)
+    world.run()
+    return world
+
+
+@pytest.mark.parametrize("kind", ["bimodal", "weibull", "log-normal", "levy"])
+def test_a_bag_with_a_long_tail_is_finished_with_half_as_much_again_as_it_needs(kind: str) -> None:
+    history = run(kind, 1.5).history
+    assert history.end is not None
+    assert history.end.outcome is BagOutcome.COMPLETE
+
+
+def test_dear_machines_are_not_begun_on_the_word_of_the_first_short_tasks() -> None:
+    known_when_hired: list[int] = []
+
+    def look(engine: Engine) -> None:
+        if not known_when_hired and len(engine.run.living[1]) > 7:
+            known_when_hired.append(engine.run.canonical.count)
+
+    run("bimodal", 1.5, look)
+    assert not known_when_hired or known_when_hired[0] >= sample_size(1000)
+
+
+def test_machines_do_not_come_and_go_with_every_look_at_the_plan() -> None:
+    world = run("normal", 1.25)
+    started = [cluster for cluster, _, _ in world.history.uptimes.values()]
+    assert started.count(0) <= 33  # one that left may be wanted once more, for the last tasks
