@@ -61,7 +61,6 @@ class Bed:
         self.process: subprocess.Popen[str] | None = None
         self.deaths: list[str] = []  # of masters that nobody killed
         self.disturbances: list[Disturbance] = []
-        self.killed: set[int] = set()  # machines, by us
         self.bags: list[int] = []
         self.known_done: dict[tuple[int, int], float] = {}  # since when, at latest
         self.held = asyncio.Lock()  # of whoever stops and starts masters
@@ -166,6 +165,13 @@ class Bed:
             yield
         finally:
             self.disturbances[at] = Disturbance(kind, machine, since, now())
+
+    def harmed(self, machine: int, since: float, until: float) -> bool:
+        """Whether anything was done to this machine, or to all, in that time."""
+        return any(
+            one.machine in (None, machine) and one.since < until and one.until > since
+            for one in self.disturbances
+        )
 
     def disturbed(self, kind: str, at: float) -> bool:
         """Whether that is so now, or was a moment ago."""

@@ -1,5 +1,6 @@
 """The account afterwards: what tasks and processes say themselves, against what the master says."""
 
+import json
 import math
 import sqlite3
 from collections import Counter, defaultdict
@@ -20,11 +21,11 @@ UNSURE_SECONDS: Final = 0.3  # how exactly the end of a process is seen from out
 BRIEF_SECONDS: Final = 2.0  # a process that did not live so long may not have been seen
 REACTION_SECONDS: Final = 2.0  # from a result that is stored to who still holds a copy
 REMEMBERED_SECONDS: Final = 15.0  # so long after harm was done, orders from before may be about
+FAREWELL_SECONDS: Final = 5.0  # before its end, in which a machine could reach its master
 STRAY_SECONDS: Final = 12.0  # the longest freeze, and a few seconds to end what was below
 
 
 NOT_AGAIN: Final = "attempts; none after its task's result was stored"
-CUT_OFF: Final = ("SIGKILL", "lease", "nobody saw", "not heard of")  # how a machine was lost
 
 
 class Note(NamedTuple):
@@ -50,6 +51,7 @@ class Account:
     duplicates: dict[int, int] = field(default_factory=dict)
     others: set[tuple[int, int, int]] = field(default_factory=set)  # attempts kept beside
     reserved: dict[int, int] = field(default_factory=dict)  # ATUs, by machine
+    in_order: set[int] = field(default_factory=set)  # machines that ended in order, unharmed
     left_over: list[str] = field(default_factory=list)  # processes after the master's end
 
     def read(self) -> None:
@@ -58,6 +60,12 @@ class Account:
                 what, task, attempt, machine, at = line.split()
                 note = Note(what, int(path.name), int(task), int(attempt), int(machine), float(at))
                 self.notes.append(note)
+        for ended in (self.bed.state / "local").glob("*/*/ended.json"):
+            machine = self.bed.watch.machines.get(int(ended.parent.name))
+            if machine and json.loads(ended.read_text())["code"] == 0:
+                ended_at = machine.ended or math.inf
+                if not self.bed.harmed(machine.number, ended_at - FAREWELL_SECONDS, ended_at):
+                    self.in_order.add(machine.number)
         with Reader(self.bed.state) as reader:
             for number in self.bed.bags:
                 self.rows[number] = list(reader.every_task(BagId(number)))
@@ -111,9 +119,7 @@ def _recorded_once(account: Account) -> tuple[int, list[str]]:
 
 
 def _not_lost(account: Account) -> tuple[int, list[str]]:
-    """What was done on machines that ended in order has been told to the master."""
-    bed = account.bed
-    reasons = {row.id: row.reason for row in account.machines}
+    """What was done on machines that ended in order, and could, has been told to the master."""
     recorded = {
         (number, row.task, row.attempt, row.machine)
         for number, rows in account.rows.items()
@@ -122,8 +128,7 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
     missing: dict[int, list[Note]] = defaultdict(list)
     looked = 0
     for note in account.notes:
-        broke = any(words in reasons.get(note.machine, "") for words in CUT_OFF)
-        if note.what != "end" or note.machine in bed.killed or broke:
+        if note.what != "end" or note.machine not in account.in_order:
             continue
         looked += 1
         if note[1:5] not in recorded and note[1:4] not in account.others:
@@ -154,12 +159,7 @@ def _not_again(account: Account) -> tuple[int, list[str]]:
 
 
 def _held_up(bed: Bed, note: Note) -> bool:
-    return any(
-        one.machine in (None, note.machine)
-        and one.since < note.at
-        and one.until > note.at - REMEMBERED_SECONDS
-        for one in bed.disturbances
-    )
+    return bed.harmed(note.machine, note.at - REMEMBERED_SECONDS, note.at)
 
 
 def _no_orphans(account: Account) -> tuple[int, list[str]]:

@@ -37,7 +37,6 @@ async def kill_machine(bed: Bed, rng: random.Random) -> bool:
     machine = _some(bed, rng)
     if machine is None:
         return False
-    bed.killed.add(machine.number)
     with bed.disturb("killed machine", machine.number):
         _send(machine.pid, signal.SIGKILL)
     return True
@@ -48,7 +47,6 @@ async def kill_daemon(bed: Bed, rng: random.Random) -> bool:
     daemon = bed.watch.daemon_of(machine) if machine else None
     if machine is None or daemon is None:
         return False
-    bed.killed.add(machine.number)
     with bed.disturb("killed daemon", machine.number):
         _send(daemon, signal.SIGKILL)
     return True

@@ -21,7 +21,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def account(checks: Any, *notes: tuple[Any, ...], **known: Any) -> Any:
-    bed = SimpleNamespace(known_done={}, disturbances=[], killed=set(), watch=None, **known)
+    bed = SimpleNamespace(known_done={}, harmed=lambda *_: False, **known)
     return checks.Account(bed, {}, notes=[checks.Note(*note) for note in notes])
 
 
