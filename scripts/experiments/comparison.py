@@ -29,15 +29,16 @@ class Run:
     budget: Money | None
     live: lab.Live
 
+    @property
+    def results(self) -> float:
+        """The share of the money that gave tasks their results; those of the sample count too."""
+        return self.share("useful") + self.share("sampling")
+
     def share(self, part: str) -> float:
         """Of the money, what went into this."""
         money = self.live.account.money
         whole = sum(getattr(money, one.name) for one in fields(Shares))
         return getattr(money, part) / whole if whole else 0.0
-
-    @property
-    def wasted(self) -> float:
-        return 1 - self.share("useful") - self.share("sampling")
 
 
 def experiment(options: Options) -> Told:
@@ -82,14 +83,14 @@ def _words(fitted: Bag, runs: Sequence[Run]) -> str:
         f"{fitted.sweep.count} real tasks of {fitted.app.name} on up to 30 machines of three "
         f"kinds; an ATU lasts {fitted.atu_seconds:.0f} s. Cost-blind, every machine works from the "
         "start and is released when an ATU of it ends and nothing waits. The budgets are shares of "
-        f"what that cost. Wasted is what was paid for starting, idle and failing machines, for "
-        f"copies and for work stopped before its end.{lab.again(run.live for run in runs)}"
+        f"what that cost. What was not spent on results was wasted, as the last columns say."
+        f"{lab.again(run.live for run in runs)}"
     )
 
 
 def _table(fitted: Bag, runs: Sequence[Run]) -> Table:
     blind = runs[0].live
-    parts = [part.name for part in fields(Shares)]
+    parts = [part.name for part in fields(Shares) if part.name not in {"useful", "sampling"}]
     rows: list[tuple[Cell, ...]] = [
         (
             run.name,
@@ -99,12 +100,12 @@ def _table(fitted: Bag, runs: Sequence[Run]) -> Table:
             round(run.live.seconds / fitted.minute_seconds, 1),
             f"{100 * (run.live.seconds / blind.seconds - 1):+.0f} %",
             f"{run.live.account.view.done} of {run.live.account.view.total}",
-            f"{100 * run.wasted:.1f} %",
+            f"{100 * run.results:.1f} %",
             *(f"{100 * run.share(part):.1f} %" for part in parts),
         )
         for run in runs
     ]
-    heads = ("run", "budget $", "cost $", "", "minutes", "", "tasks done", "wasted",
+    heads = ("run", "budget $", "cost $", "", "minutes", "", "tasks done", "spent on results",
              *(CALLED[part] for part in parts))  # fmt: skip
     return Table(heads, rows, "Money, time and waste")
 
