@@ -104,7 +104,7 @@ def test_when_the_master_is_silent_nothing_lives_past_the_lease(
     given = time.monotonic()
     _order(master, tmp_path, grace_seconds=60.0)
     children = pids(4)
-    _all_end(children, 2.1 - (time.monotonic() - given))
+    _all_end(children, 2.6 - (time.monotonic() - given))  # its guardian lets it be late by 0.5
     assert time.monotonic() - given > 1.0
     code, log = daemon.ends()
     assert (code, (tmp_path / "off").exists()) == (LEASE_ENDED, True)
