@@ -170,9 +170,11 @@ class Keeper:
             try:
                 self._roster.ended(*self._unwritten[0])
             except OSError as failure:
-                with contextlib.suppress(OSError):  # the log is likely to be on the same disk
-                    os.write(2, f"cannot write how a worker ended: {failure}\n".encode())
-                return
+                if self._roster.folder.is_dir():
+                    with contextlib.suppress(OSError):  # the log is likely to be on the same disk
+                        os.write(2, f"cannot write how a worker ended: {failure}\n".encode())
+                    return
+                # It was deleted: nobody will ever ask.
             del self._unwritten[0]
 
 

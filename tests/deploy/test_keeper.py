@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -38,18 +39,37 @@ def keeper(tmp_path: Path) -> Iterator[socket.socket]:
         yield ours
 
 
+def start_worker(roster: Roster, keeper: socket.socket) -> int:
+    """Its process id."""
+    keeper.sendall(b'{"machine": 7}\n')
+    with keeper.makefile("rb") as heard:
+        assert json.loads(heard.readline()) == {"machine": 7, "error": ""}
+    seen = roster.look(MachineId(7))
+    assert seen.state is State.UP
+    return int(seen.address.split()[1])
+
+
+def test_a_keeper_whose_folder_was_deleted_ends_with_its_last_worker(
+    tmp_path: Path, keeper: socket.socket
+):
+    roster = Roster(tmp_path)
+    worker = start_worker(roster, keeper)
+    entry = json.loads((roster.of(MachineId(7)) / "process.json").read_text())
+    pid = int(entry["keeper"][0])
+    shutil.rmtree(tmp_path)
+    keeper.close()
+    os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists())
+
+
 def test_an_end_that_cannot_be_written_is_written_later_with_the_time_it_had(
     tmp_path: Path, keeper: socket.socket
 ):
     roster, machine = Roster(tmp_path), MachineId(7)
-    keeper.sendall(b'{"machine": 7}\n')
-    with keeper.makefile("rb") as heard:
-        assert json.loads(heard.readline()) == {"machine": 7, "error": ""}
+    worker = start_worker(roster, keeper)
     folder, away = roster.of(machine), tmp_path / "away"
-    seen = roster.look(machine)
-    assert seen.state is State.UP
     folder.rename(away)  # as when the disk is full: nothing can be written there
-    os.kill(int(seen.address.split()[1]), signal.SIGKILL)
+    os.kill(worker, signal.SIGKILL)
     wait_for(lambda: "cannot write" in (tmp_path / "keeper.log").read_text())
     ended = time.monotonic()
     wait_for(lambda: time.monotonic() > ended + 1.0)
