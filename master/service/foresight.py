@@ -1,6 +1,7 @@
 """What the schedules on offer may come to: predicted beside the loop, and remembered."""
 
 import asyncio
+from typing import Final
 
 import structlog
 
@@ -9,6 +10,8 @@ from bats.master.brain.bounds import Bounds
 from bats.master.brain.predictors import Question, predict
 from bats.master.brain.schedules import Schedule
 from bats.master.brain.state import Phase, Run
+
+_OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
 
 log = structlog.get_logger()
 
@@ -42,7 +45,9 @@ class Foresight:
         """The schedules with their bounds, and with the median run as estimate."""
         self.look(run)
         async with self._lock:
-            if asked := self._asked:
+            for _ in range(_OFFERS):
+                if not (asked := self._asked):
+                    break
                 try:
                     bounds = await asyncio.to_thread(_answer, asked)
                 except Exception:
