@@ -142,6 +142,7 @@ def test_the_readme_from_the_first_sweep_to_the_last_command(reader: Reader) -> 
     reader.types(story.next("bats clouds init"))
     reader.types(story.next("bats clouds check"))
     reader.write("bats-clouds.toml", PRICED)  # the user writes what machines cost
+    assert "fastest" in reader.types(story.next("bats simulate"))
     assert "of $5.00" in reader.types(story.next("bats run sweep.toml --budget 5"), 1)
     reader.types(story.next("bats run sweep.toml"), 2)  # nobody is there to choose
     reader.write("nap", "1")
