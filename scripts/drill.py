@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Harms a master and its workers at random while bags run, then checks that nothing was lost.
 
-usage: scripts/drill.py [--minutes 10] [--seed N] [--short] [--json] [--keep]
+usage: scripts/drill.py [--minutes 10] [--seed N] [--quick] [--json] [--keep]
 
 Real processes of this computer run real tasks for money with ATUs of some seconds. Afterwards an
 account that the drill kept itself is compared with the master's; exit code 1 on any violation.
@@ -32,14 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10.0, help="of faults")
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--short", action="store_true", help="a fraction of a minute, for CI")
+    parser.add_argument("--quick", action="store_true", help="a fraction of a minute, for CI")
     parser.add_argument("--only", action="append", help="only faults with these words")
     parser.add_argument("--json", action="store_true", help="print one object, last")
     parser.add_argument("--keep", action="store_true", help="keep the folder, and say where")
     given = parser.parse_args(arguments)
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**6)
-    minutes = SHORT_MINUTES if given.short else given.minutes
-    tasks = TASKS_SHORT if given.short else TASKS
+    minutes = SHORT_MINUTES if given.quick else given.minutes
+    tasks = TASKS_SHORT if given.quick else TASKS
     folder = make_folder()
     try:
         if not given.json:

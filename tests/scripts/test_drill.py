@@ -26,7 +26,7 @@ def account(checks: Any, *notes: tuple[Any, ...], **known: Any) -> Any:
 
 
 def test_half_a_minute_of_faults_harms_nothing():
-    argv = [sys.executable, str(SCRIPTS / "drill.py"), "--short", "--seed", "1", "--json"]
+    argv = [sys.executable, str(SCRIPTS / "drill.py"), "--quick", "--seed", "1", "--json"]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
     assert ended.stdout, ended.stderr
     facts = json.loads(ended.stdout.splitlines()[-1])
