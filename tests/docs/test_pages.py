@@ -177,6 +177,8 @@ def test_the_page_of_the_clouds_file(reader: Reader) -> None:
         reader.types(story.next(expected))
     [example] = [block.text for block in blocks(page) if block.kind == "toml"]
     reader.write("bats-clouds.toml", example)
+    reader.types(story.next("bats machines --stop-orphans"))
+    reader.types(story.next("bats machines --adopt-orphans"), 4)  # only a master can
     shown = reader.types("bats clouds show")
     assert all(name in shown for name in ("m1.small", "cluster", "desk"))
     assert story.rest == []

@@ -26,7 +26,7 @@ def test_the_example_back_end_keeps_the_contract(htcondor_bed: Bed, home: Path) 
     """Installed as a package of its own, and run as a user who may submit jobs."""
     installed, package = home / "site", home / "package"
     shutil.copytree(EXAMPLE, package)  # building leaves things behind
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
     subprocess.run([*pip, "--target", installed, package], check=True)
     as_user = f"{htcondor_bed.environment['BATS_CONDOR_BIN']}/as_user"
     environment = [f"HOME={home}", f"PYTHONPATH={installed}", "PATH=/usr/bin:/bin:/usr/sbin"]
