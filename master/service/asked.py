@@ -1,11 +1,12 @@
 """A client's request as a handler sees it: what it may hold, and where to look things up."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from bats.common.errors import UsageError, quoted
+from bats.common.errors import StoreDamagedError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.master.service import reading
 from bats.master.service.bags import Bags
@@ -18,6 +19,8 @@ from bats.master.store.store import Store
 
 T = TypeVar("T")
 Body = dict[str, Any]
+
+_CATCH_UP_SECONDS: Final = 0.5  # usually a few thousandths
 
 
 class Service(Protocol):
@@ -72,7 +75,13 @@ class Asked:
     # --- where to find it ---
 
     async def read(self, look: Callable[[Reader], T]) -> T:
-        """Ask the store, beside the event loop."""
+        """Ask the store, beside the event loop, for what was told up to now.
+
+        While it cannot write, for what it has.
+        """
+        with contextlib.suppress(TimeoutError, StoreDamagedError):
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                await self.service.store.committed()
 
         def run() -> T:
             with self.service.store.reader() as reader:

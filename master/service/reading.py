@@ -231,7 +231,7 @@ def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money])
 
 
 def cost_share(row: TaskRow, rates: Rates) -> Money:
-    return Money(round(rates.get(row.machine, 0.0) * row.wall_seconds))
+    return Money(int(rates.get(row.machine, 0.0) * row.wall_seconds))  # all never exceed the bill
 
 
 def output_files(row: TaskRow) -> list[str]:
