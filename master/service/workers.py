@@ -39,6 +39,7 @@ from bats.master.store.store import Store
 
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
+_MOST_BEHIND: Final = 20_000  # facts that are not durable; then nothing new is begun till they are
 _ACK_SECONDS: Final = 0.05  # between two acknowledgements; a message each, however many results
 _GLIMPSE_SECONDS: Final = 3.0  # for a worker to say what a task has written
 _FORGET_AFTER: Final = 20  # times the silence; who comes back then says Hello
@@ -320,6 +321,10 @@ class Workers:
     def _flush(self) -> None:
         self._flushing = False
         if self._paused:
+            return
+        if self._store.backlog > _MOST_BEHIND:
+            self._flushing = True
+            self._store.then(self._flush)
             return
         dirty, self._dirty = self._dirty, {}
         for worker in dirty:
