@@ -1,4 +1,4 @@
-"""However quickly results come, what is not durable yet stays bounded: workers wait for the disk."""
+"""However quickly results come, what is not durable stays bounded: workers wait for the disk."""
 
 import asyncio
 import subprocess
