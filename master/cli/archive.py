@@ -3,9 +3,12 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bats.common.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from bats.master.store.reader import Reader
 
 _LOOKS: Final = frozenset(
     {"bags", "status", "machines", "decisions", "tasks", "task", "results", "log", "export"}
@@ -18,12 +21,10 @@ class Archive:
     """Asked like a `Client`; refuses whatever would change a bag or needs its living engine."""
 
     def __init__(self, state: Path, why: UnreachableError) -> None:
-        from bats.master.store.reader import Reader
-
         self._why = why
         # What handlers look at of a master: its store, and that it has no bag at work.
         self._service = SimpleNamespace(
-            store=SimpleNamespace(reader=lambda: Reader(state)),
+            store=_Books(state),
             bags=SimpleNamespace(known={}, loaded={}, running=None),
         )
 
@@ -46,6 +47,21 @@ class Archive:
         if verb not in _LOOKS:
             raise self._why
         return await VERBS[verb](Asked(cast("Service", self._service), body, part))
+
+
+class _Books:
+    """A store that nobody writes to."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+
+    def reader(self) -> "Reader":
+        from bats.master.store.reader import Reader
+
+        return Reader(self._state)
+
+    async def committed(self) -> None:
+        """All that was told is there."""
 
 
 async def _nothing(_: Body) -> None:
