@@ -47,6 +47,7 @@ class Fetching:
 
     waiting: deque[Wanted] = field(default_factory=deque)
     coming: dict[str, tuple[Wanted, Download]] = field(default_factory=dict)
+    laying: int = 0  # files that are all here and being put where they belong
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -186,17 +187,20 @@ class Files:
             elif route is not None:
                 for offset in download.ask(self._loop.time()):
                     self._router.send(route, encode(WantBlob(sha256, offset)))
-        if not fetching.waiting and not fetching.coming:
+        if not (fetching.waiting or fetching.coming or fetching.laying):
             del self._machines[machine]
             fetching.done.set()
 
     async def _arrived(self, machine: MachineId, fetching: Fetching, wanted: Wanted) -> None:
         if fetching.coming.pop(wanted.sha256, None) is None:
             return  # seen already
+        fetching.laying += 1
         try:
             await self._on_disk(self._lay, wanted)
         except OSError as error:
             log.warning("an output cannot be kept", file=str(wanted.target), reason=str(error))
+        finally:
+            fetching.laying -= 1
         if route := self._route_of(machine):
             self._router.send(route, encode(BlobStored(wanted.sha256, wanted.size)))
         self._ask(machine)
