@@ -72,9 +72,10 @@ class Connection:
         self.again()
 
     def again(self) -> None:
-        """Drop the connection and make a new one."""
-        self._close()
-        self._open()
+        """Drop the connection and make a new one; asked too late, do nothing."""
+        if not self._context.closed:
+            self._close()
+            self._open()
 
     def send(self, frame: bytes) -> bool:
         """False when there is no connection, or the master does not take more now."""
