@@ -35,6 +35,7 @@ def test_half_a_minute_of_faults_harms_nothing():
     assert ended.returncode == 0
     assert sum(facts["faults"].values()) >= 3
     assert facts["tasks"] >= 20
+    assert [bar["ok"] for bar in facts["bars"]] == [True] * len(facts["checks"])
 
 
 def test_an_attempt_that_runs_twice_is_noticed(checks: Any):
