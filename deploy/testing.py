@@ -55,7 +55,7 @@ class Bench:
     preempt: Callable[[MachineId, Sighting], Awaitable[None]] | None = None
     leftovers: Callable[[], Awaitable[Sequence[str]]] | None = None
     """What of this site still runs, asked of the provider itself and not through the back end."""
-    lease_seconds: float = 2.0  # of a machine that hears nothing; longer than its set-up takes
+    lease_seconds: float = 5.0  # of a machine that hears nothing; longer than its set-up takes
     patience_seconds: float = 60.0  # from the request until a machine has joined, at worst
 
     @contextlib.asynccontextmanager

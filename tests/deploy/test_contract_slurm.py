@@ -167,7 +167,7 @@ class TestSlurm(BackendContract):
     ) -> None:
         async with bench.tried() as (backend, master):
             master.silent = True
-            ticket = master.ticket(lease_seconds=2.0)
+            ticket = master.ticket(lease_seconds=5.0)
             await backend.start([ticket])
             word = f"{bench.site.state_folder}/slurm/hpc/{ticket.machine}/0.exit"
             await asyncio.to_thread(until, partial(os.path.exists, word))
