@@ -11,6 +11,11 @@ import structlog
 Style = Literal["console", "json"]
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
+# Without the variables of each function, as structlog has it by itself: keys are among them.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+
 
 class _Unfailing:
     """A full disk or a closed pipe must not harm who only wanted to say something."""
@@ -50,7 +55,7 @@ def set_up_logging(style: Style = "console", level: str = "info", **always: obje
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time")
             if style == "json"
             else structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False, key="timestamp"),
-            *([structlog.processors.dict_tracebacks] if style == "json" else []),
+            *([_TRACEBACKS] if style == "json" else []),
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

@@ -13,6 +13,7 @@ def _said(style: str, level: str = "info") -> str:
         "import structlog; from bats.common.log import set_up_logging;"
         f"set_up_logging({style!r}, {level!r}, part='worker');"
         "log = structlog.get_logger(); log.debug('quiet'); log.info('joined', machine=7)\n"
+        "key = 'a ' + 'secret'\n"
         "try: 1/0\n"
         "except ZeroDivisionError: log.exception('broken')"
     )
@@ -36,6 +37,13 @@ def test_people_get_a_short_line_without_colours_in_a_pipe() -> None:
     assert "machine=7" in text
     assert "\x1b" not in text
     assert "ZeroDivisionError" in text
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_what_variables_held_when_something_broke_is_kept_to_ourselves(style: str) -> None:
+    said = _said(style)
+    assert "ZeroDivisionError" in said
+    assert "a secret" not in said
 
 
 @pytest.mark.parametrize("style", ["json", "console"])
