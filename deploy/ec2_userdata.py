@@ -3,6 +3,7 @@
 The text is handed to Amazon and can be read on the instance by everything that runs there, so the
 ticket in it is good once, and not for long. The instance always ends itself: when a line of the
 set-up fails, when that takes longer than the lease, and when the worker ends, whatever the reason.
+Of a command that is killed the shell prints all, its here-document too: the ticket is opened first.
 """
 
 import base64
@@ -40,9 +41,11 @@ set -e
 code=$?
 [ $code = 0 ] || end $code
 kill $watchdog
-{worker} --ticket - --log json <<'TICKET' &
+exec 3<<'TICKET'
 {ticket}TICKET
+{worker} --ticket - --log json <&3 3<&- &
 worker=$!
+exec 3<&-
 {watch}
 wait $worker
 end $?

@@ -326,6 +326,10 @@ class BackendContract:
             await master.joined(ticket.machine, bench.patience_seconds)
             await asyncio.to_thread(_expect_nowhere, ticket.secret_key, bench.site.state_folder)
             assert ticket.secret_key not in await backend.log(ticket.machine)
+            seen = await becomes(backend, [ticket.machine], State.UP, bench.patience_seconds)
+            await bench.crash(ticket.machine, seen[ticket.machine])
+            await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
+            assert ticket.secret_key not in await backend.log(ticket.machine)
 
     async def _one_up(self, bench: Bench, backend: Backend, master: Endpoint) -> MachineId:
         ticket = master.ticket()
