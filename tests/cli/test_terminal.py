@@ -5,8 +5,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from programs import BATS, User, until
+from programs import BATS, User
 from terminal import Terminal
+from waiting import until
 
 CLOUDS = """
 [[offering]]

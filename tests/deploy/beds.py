@@ -10,18 +10,15 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = REPOSITORY / "scripts" / "testbeds"
-T = TypeVar("T")
 CANNOT = 77  # what a bed's script exits with on a machine that cannot have it
 
 
@@ -59,15 +56,6 @@ class Bed:
     def heal(self) -> None:
         """Start again what a test has killed."""
         _up(self.name, self.folder)
-
-
-def until(look: Callable[[], T], seconds: float = 30) -> T:
-    """What `look` returns as soon as it is true; a test's own end of waiting."""
-    deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.05)
-    return seen
 
 
 def kill_marked(entry: str, command: str = "") -> None:

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed, kill_marked, until
+from beds import Bed, kill_marked
+from waiting import until
 
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING

@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from bats.common.messages import MachineId
 from bats.deploy.protocol import Gone, State
@@ -20,11 +22,7 @@ from bats.deploy.roster import Roster
 LIMIT_SECONDS = 20.0
 
 
-def wait_for(look: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not look():
-        assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS:g} s"
-        time.sleep(0.02)
+wait_for = partial(until, seconds=LIMIT_SECONDS)
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 """Somebody who types what our pages say, in an empty home folder, with `bats` installed."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+from waiting import interrupt
 
 PROGRAMS = Path(sys.executable).parent
 PATIENCE_SECONDS = 120.0
@@ -70,22 +69,7 @@ class Reader:
                 heard += line
             yield process
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            try:
-                process.communicate(timeout=30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-
-
-def until(look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-    """What `look` gives, once it is true."""
-    ends = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < ends, f"not within {seconds:g} s"
-        time.sleep(0.1)
-    return seen
+            interrupt(process, 30)
 
 
 def free_port() -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from pages import ROOT, Block, blocks, pages
-from reader import Reader, free_port, until
+from reader import PATIENCE_SECONDS, Reader, free_port
+from waiting import until
 
 pytestmark = pytest.mark.checkout
 
@@ -152,7 +153,7 @@ def test_the_readme_from_the_first_sweep_to_the_last_command(reader: Reader) -> 
         reader.types(story.next("bats submit") + " --term 10s")  # hours in seconds
         watch = shells.enter_context(reader.meanwhile(story.next("bats watch"), "sampling"))
         schedules = story.next("bats schedules")
-        until(lambda: "cheapest" in reader.types(schedules, 0, 2))
+        until(lambda: "cheapest" in reader.types(schedules, 0, 2), PATIENCE_SECONDS)
         reader.types(story.next("bats choose"))
         assert watch.wait(timeout=100) == 1
         assert "with failures" in reader.types(story.next("bats status"))

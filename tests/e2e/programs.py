@@ -2,14 +2,14 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from waiting import interrupt, until
 
 BATS = Path(sys.executable).with_name("bats")
 PATIENCE_SECONDS = 120.0
@@ -68,13 +68,7 @@ class User:
         try:
             yield process
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            try:
-                process.communicate(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
+            interrupt(process, 20)
 
     @contextmanager
     def master(self, *words: str) -> Iterator[subprocess.Popen[str]]:
@@ -98,13 +92,3 @@ class User:
             if Path(f"/proc/{worker[0]}").exists():
                 found[int(path.parent.name)] = worker[0]
         return found
-
-
-def until(true: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """What `true` returns, once it is true."""
-    ends = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < ends, f"not within {seconds:g} s"
-        os.sched_yield()
-        time.sleep(0.05)
-    return found

@@ -14,7 +14,8 @@ import boto3
 import pytest
 from beds import Bed, kill_marked
 from eavesdropper import Eavesdropper
-from programs import BATS, User, until
+from programs import BATS, User
+from waiting import until
 
 pytestmark = [pytest.mark.backend(name) for name in ("ssh", "slurm", "sge", "ec2")]
 TASKS, BUDGET = 500, 2.0

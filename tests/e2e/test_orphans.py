@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from beds import Bed
-from programs import User, until
+from programs import User
+from waiting import until
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering

@@ -4,7 +4,8 @@ import os
 import signal
 
 import pytest
-from programs import User, until
+from programs import User
+from waiting import until
 
 SWEEP = 'command = "echo {n}"\n[grid]\nn = "1:30"\n'
 

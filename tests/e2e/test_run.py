@@ -6,7 +6,8 @@ import signal
 import subprocess
 
 import pytest
-from programs import BATS, User, until
+from programs import BATS, User
+from waiting import until
 
 TWENTY = """
 command = 'test $BATS_INDEX != {bad} && echo square {n} $(({n} * {n}))'

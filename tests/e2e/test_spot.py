@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from beds import Bed
-from programs import BATS, User, until
+from programs import BATS, User
+from waiting import until
 
 pytestmark = pytest.mark.backend("ec2")
 CLOUDS = """

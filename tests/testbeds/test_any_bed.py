@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from beds import SCRIPTS, bed, until
+from beds import SCRIPTS, bed
+from waiting import until
 
 CHEAP = [
     pytest.param("slurm", {"NODES": "1"}, marks=pytest.mark.backend("slurm")),

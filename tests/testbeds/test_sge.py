@@ -4,7 +4,8 @@ import re
 import subprocess
 
 import pytest
-from beds import Bed, until
+from beds import Bed
+from waiting import until
 
 pytestmark = pytest.mark.backend("sge")
 

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from beds import Bed, until
+from beds import Bed
+from waiting import until
 
 pytestmark = pytest.mark.backend("slurm")
 QUIET = ("--parsable", "--output=/dev/null")

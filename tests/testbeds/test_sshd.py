@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beds import Bed, until
+from beds import Bed
+from waiting import until
 
 pytestmark = pytest.mark.backend("ssh")
 

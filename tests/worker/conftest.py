@@ -167,15 +167,6 @@ def lives(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def eventually(so: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-    """Ask until it is so."""
-    deadline = time.monotonic() + seconds
-    while not (answer := so()):
-        assert time.monotonic() < deadline, f"not so within {seconds} s"
-        time.sleep(0.01)
-    return answer
-
-
 @pytest.fixture
 def master() -> Iterator[Master]:
     master = Master()
