@@ -1,24 +1,5 @@
 """The service's master and client."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from service_fixtures import client, master
 
-import pytest
-from service_helpers import end_workers, free
-
-from bats.master.client import Client, connect
-from bats.master.service.master import Master
-from bats.master.service.options import Options
-
-
-@pytest.fixture
-async def master(tmp_path: Path) -> AsyncIterator[Master]:
-    async with Master(Options(state=tmp_path / "state", offerings=(free(),))) as made:
-        yield made
-    end_workers(tmp_path)
-
-
-@pytest.fixture
-async def client(master: Master) -> AsyncIterator[Client]:
-    async with connect(master.access) as made:
-        yield made
+__all__ = ["client", "master"]

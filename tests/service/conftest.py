@@ -1,15 +1,14 @@
 """Masters for the tests: in this process, or in one that can be killed."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, end_workers, free
+from service_fixtures import client, master
+from service_helpers import KillableMaster, end_workers
 
-from bats.master.client import Client, connect
-from bats.master.service.master import Master
-from bats.master.service.options import Options
+__all__ = ["client", "killable", "master"]
 
 
 @pytest.fixture
@@ -22,20 +21,6 @@ def killable(tmp_path: Path) -> Iterator[Callable[..., KillableMaster]]:
         return made[-1]
 
     yield make
-    for master in made:
-        master.end()
+    for one in made:
+        one.end()
     end_workers(tmp_path)
-
-
-@pytest.fixture
-async def master(tmp_path: Path) -> AsyncIterator[Master]:
-    """One in this process, with this computer's processes for machines."""
-    async with Master(Options(state=tmp_path / "state", offerings=(free(),))) as made:
-        yield made
-    end_workers(tmp_path)
-
-
-@pytest.fixture
-async def client(master: Master) -> AsyncIterator[Client]:
-    async with connect(master.access) as made:
-        yield made

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benches import crowd_worker
 from service_helpers import becomes, end_workers, eventually, free, over, sweep, workers_in
 
 from bats.common.messages import MachineId
@@ -137,7 +138,7 @@ async def test_a_crowd_of_idle_workers_is_heard(tmp_path: Path) -> None:
     async with served(tmp_path, offerings=(), heartbeat_seconds=1.0) as (master, client):
         process = await asyncio.create_subprocess_exec(
             *Options().worker_command[:1],
-            str(Path(__file__).with_name("crowd_process.py")),
+            crowd_worker.__file__,
             str(master.home.folder / WORKER),
             "200",
             stdin=asyncio.subprocess.PIPE,

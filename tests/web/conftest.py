@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from beds import REPOSITORY, Bed
 from browser import Page, opened
+from service_fixtures import client
 from service_helpers import end_workers, free
 
-from bats.master.client import Client, connect
 from bats.master.service.master import Master
 from bats.master.service.options import Options
+
+__all__ = ["axe", "client", "master", "page"]
 
 
 @pytest.fixture
@@ -21,12 +23,6 @@ async def master(tmp_path: Path) -> AsyncIterator[Master]:
     async with Master(options) as made:
         yield made
     end_workers(tmp_path)
-
-
-@pytest.fixture
-async def client(master: Master) -> AsyncIterator[Client]:
-    async with connect(master.access) as made:
-        yield made
 
 
 @pytest.fixture
