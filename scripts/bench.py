@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from benches import crowd, dispatch, efficiency, latency, recovery, spawn
-from figures import Report
+from figures import Report, end
 
 
 class Bench(Protocol):
@@ -37,17 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one object, last")
     chosen = parser.parse_args(arguments)
     names = list(BENCHES) if "all" in chosen.name else chosen.name
-    whole = Report(" ".join(names))
+    told = []
     for name in names:
         report = Report(name)
         BENCHES[name](report, quick=chosen.quick)
         if not chosen.json:
             report.table()
-        whole.figures += report.figures
-        whole.bars += report.bars
-    if chosen.json:
-        return whole.finish(json_wanted=True)
-    return 0 if whole.ok else 1
+        told.append(report)
+    return end(told, json_wanted=chosen.json)
 
 
 if __name__ == "__main__":

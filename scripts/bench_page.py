@@ -9,13 +9,13 @@ opened five times; the median is told. Needs what scripts/testbeds/chromium need
 
 import argparse
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from benches.world import cpu_seconds
 from figures import Report
 from page_bench import chromium, master
 
@@ -97,13 +97,13 @@ async def visits(
 async def visit(facts: dict[str, Any], devtools: str, bag: int, total: int) -> dict[str, float]:
     async with opened(devtools) as page:
         await page.dress(DESKTOP)
-        before, loop = processor_seconds(facts["pid"]), asyncio.get_running_loop()
+        before, loop = cpu_seconds(facts["pid"]), asyncio.get_running_loop()
         began = loop.time()
         await page.open(f"{facts['web']}#{bag}")
         await page.becomes(READY.format(total=f"{total:,}"))
         return {
             "opened": loop.time() - began,
-            "master": processor_seconds(facts["pid"]) - before,
+            "master": cpu_seconds(facts["pid"]) - before,
             "browser": await busy_seconds(page),
             "transferred": page.transferred,
             "heap": await page.memory_bytes(),
@@ -113,11 +113,6 @@ async def visit(facts: dict[str, Any], devtools: str, bag: int, total: int) -> d
 async def busy_seconds(page: Page) -> float:
     metrics = (await page("Performance.getMetrics"))["metrics"]
     return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ A table for people; with `--json` one object, last on standard output:
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,21 @@ class Report:
             mark = "ok   " if bar["ok"] else "SHORT"
             print(f"{mark} {bar['bar']}: {show(bar['value'])} (bar: {show(bar['limit'])})")
         sys.stdout.flush()
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """One of all their figures and bars, as `--json` prints them."""
+    return Report(
+        " ".join(report.name for report in reports),
+        [figure for report in reports for figure in report.figures],
+        [bar for report in reports for bar in report.bars],
+    )
+
+
+def end(reports: Sequence[Report], *, json_wanted: bool) -> int:
+    """After their tables, or instead of them; the exit code: 1 when a bar falls short."""
+    whole = together(reports)
+    return whole.finish(json_wanted=True) if json_wanted else int(not whole.ok)
 
 
 def show(value: Value) -> str:

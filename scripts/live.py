@@ -16,6 +16,7 @@ from typing import Final
 from experiments import chapter6, comparison, page, table2_1
 from experiments.options import Options
 from experiments.told import Told
+from figures import end
 
 EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "table2.1": ("BaTS against round robin in five scenarios", table2_1.experiment),
@@ -60,9 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not chosen.json:
             told[-1].print()
         _write(chosen.out, told)  # what has been measured is not lost with what follows
-    if chosen.json:
-        print(json.dumps([one.as_dict() for one in told], ensure_ascii=False, default=float))
-    return 0 if all(one.report.ok for one in told) else 1
+    return end([one.report for one in told], json_wanted=chosen.json)
 
 
 def _write(out: Path, told: list[Told]) -> None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import studies
-from figures import Report
+from figures import Report, end
 from studies.study import Options, Study
 
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--workers is at least 1, not {chosen.workers}")
     options = Options(chosen.quick, chosen.workers, chosen.out, chosen.seed)
     names = list(known) if "all" in chosen.study else chosen.study
-    whole = Report(" ".join(names))
+    told = []
     chosen.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         report = Report(name)
@@ -58,11 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"figures and plots are in {chosen.out.resolve()}", file=sys.stderr)
         if not chosen.json:
             report.table()
-        whole.figures += report.figures
-        whole.bars += report.bars
-    if chosen.json:
-        return whole.finish(json_wanted=True)
-    return 0 if whole.ok else 1
+        told.append(report)
+    return end(told, json_wanted=chosen.json)
 
 
 if __name__ == "__main__":

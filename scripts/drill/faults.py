@@ -43,20 +43,20 @@ async def kill_machine(bed: Bed, rng: random.Random) -> bool:
 
 
 async def kill_daemon(bed: Bed, rng: random.Random) -> bool:
-    machine = _some(bed, rng)
-    daemon = bed.watch.daemon_of(machine) if machine else None
-    if machine is None or daemon is None:
+    found = _some_daemon(bed, rng)
+    if found is None:
         return False
+    machine, daemon = found
     with bed.disturb("killed daemon", machine.number):
         _send(daemon, signal.SIGKILL)
     return True
 
 
 async def freeze_daemon(bed: Bed, rng: random.Random) -> bool:
-    machine = _some(bed, rng)
-    daemon = bed.watch.daemon_of(machine) if machine else None
-    if machine is None or daemon is None:
+    found = _some_daemon(bed, rng)
+    if found is None:
         return False
+    machine, daemon = found
     with bed.disturb("frozen worker", machine.number), _frozen(daemon):
         await asyncio.sleep(rng.uniform(0.3, 8.0))
     return True
@@ -145,6 +145,12 @@ FAULTS: Final[dict[str, Fault]] = {
 
 def possible(bed: Bed) -> dict[str, Fault]:
     return {name: fault for name, fault in FAULTS.items() if bed.disk or fault is not fill_disk}
+
+
+def _some_daemon(bed: Bed, rng: random.Random) -> tuple[Machine, int] | None:
+    machine = _some(bed, rng)
+    daemon = bed.watch.daemon_of(machine) if machine else None
+    return None if machine is None or daemon is None else (machine, daemon)
 
 
 def _some(bed: Bed, rng: random.Random) -> Machine | None:
