@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ from bats.common.messages import BagId
 from bats.common.money import Money, show
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
+from bats.master.report.document import document
 from bats.master.report.renting import CALLED
 from bats.master.report.svg import Drawing, duration
 from bats.master.report.timeline import timeline
@@ -38,20 +38,10 @@ def write(reader: Reader, bag: BagId, path: Path) -> Account:
 
 
 def html(told: Account) -> str:
-    style = "".join(
-        files("bats.master.report").joinpath(name).read_text()
-        for name in ("charts.css", "report.css")
-    )
-    title = f"{told.bag.name}: report of bag {told.bag.id}"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>"
+    return document(
+        f"{told.bag.name}: report of bag {told.bag.id}",
         f"{_head(told)}{_promise(told)}{_money(told)}{_machines(told)}{_tasks(told)}"
-        f"{_failures(told)}{_decisions(told)}{_list_of_machines(told)}"
-        "</main></body></html>\n"
+        f"{_failures(told)}{_decisions(told)}{_list_of_machines(told)}",
     )
 
 

@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 from bats.master.report.charts import scatter
+from bats.master.report.document import document
 
 _WIDTH: Final = 948
 
 
 def html(facts: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """What `bats simulate` prints, and a drawing of price and time."""
-    style = "".join(
-        files("bats.master.report").joinpath(name).read_text()
-        for name in ("charts.css", "report.css")
-    )
     title = f"What would it cost? {facts['tasks']:,} tasks simulated"
     cells = "".join(f"<tr>{_row('td', row)}</tr>" for row in rows)
     left = "".join(
@@ -23,12 +19,8 @@ def html(facts: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
         for one in facts["cases"]
         if one["words"]
     )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>"
+    return document(
+        title,
         f"<h1>{escape(title)}</h1>"
         f"<p>Runtimes: {escape(facts['runtimes'])}. {facts['runs']:,} runs of each case; tail "
         f"strategy {escape(facts['tail'])}.</p>{_drawing(facts)}"
@@ -36,7 +28,7 @@ def html(facts: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[
         f"<tbody>{cells}</tbody></table></div>"
         "<p class=soft>Dots are medians; lines lead to what 95 % of the runs stay below. Done: "
         "runs that finished within the budget. Sample: its share of the time, of the price.</p>"
-        f"{left}</main></body></html>\n"
+        f"{left}",
     )
 
 
