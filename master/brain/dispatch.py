@@ -106,7 +106,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
                 run.observe(machine, ending)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)
-                _kill_copies(run, ending.task)
+                run.cancel_copies(ending.task, but_sample=run.phase is Phase.SAMPLING)
             else:
                 run.duplicates += 1
         elif ending.outcome is not Outcome.KILLED:
@@ -199,9 +199,3 @@ def _sample_again(run: Run, cluster: int, task: TaskId) -> None:
     sample = run.sample
     if run.phase is Phase.SAMPLING and sample is not None and task in sample.open[cluster]:
         sample.left[cluster].append(task)
-
-
-def _kill_copies(run: Run, task: TaskId) -> None:
-    for copy in run.tasks.running.get(task, ()):
-        if not (copy.sampling and run.phase is Phase.SAMPLING):
-            run.out.append(KillTask(copy.machine, task, copy.attempt))

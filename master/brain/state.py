@@ -172,8 +172,11 @@ class Run:
     def alarm(self, machine: Machine, at: float) -> None:
         heapq.heappush(self.alarms, (at, next(self.order), machine.id))
 
-    def cancel_copies(self, task: TaskId) -> None:
+    def cancel_copies(self, task: TaskId, *, but_sample: bool = False) -> None:
+        """`but_sample`: one that runs for the sample goes on, for its runtime."""
         for copy in self.tasks.running.get(task, ()):
+            if but_sample and copy.sampling:
+                continue
             self.out.append(KillTask(copy.machine, task, copy.attempt))
 
     # --- what is known ---------------------------------------------------------------------------

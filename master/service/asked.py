@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from bats.common.errors import StoreDamagedError, UsageError, quoted
@@ -37,13 +37,14 @@ class Service(Protocol):
     def shut_down(self, reason: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """One request, and the way to answer it in parts."""
 
     service: Service
     body: Mapping[str, Any]
     part: Callable[[Body], Awaitable[None]]
+    _caught_up: bool = field(default=False, init=False)
 
     # --- what a body may hold ---
 
@@ -75,13 +76,15 @@ class Asked:
     # --- where to find it ---
 
     async def read(self, look: Callable[[Reader], T]) -> T:
-        """Ask the store, beside the event loop, for what was told up to now.
+        """Ask the store, beside the event loop, for what was told before the request.
 
         While it cannot write, for what it has.
         """
-        with contextlib.suppress(TimeoutError, StoreDamagedError):
-            async with asyncio.timeout(_CATCH_UP_SECONDS):
-                await self.service.store.committed()
+        if not self._caught_up:
+            self._caught_up = True
+            with contextlib.suppress(TimeoutError, StoreDamagedError):
+                async with asyncio.timeout(_CATCH_UP_SECONDS):
+                    await self.service.store.committed()
 
         def run() -> T:
             with self.service.store.reader() as reader:
