@@ -11,7 +11,16 @@ from typing import Any, Final
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING
-from bats.master.brain import choosing, dispatch, fleet, paying_on, planning, sampling, watching
+from bats.master.brain import (
+    choosing,
+    dispatch,
+    early,
+    fleet,
+    paying_on,
+    planning,
+    sampling,
+    watching,
+)
 from bats.master.brain.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.events import (
     Announced,
@@ -330,6 +339,7 @@ def _monitor(run: Run) -> None:
     if run.phase is Phase.SAMPLING:
         sampling.leave_out_late(run)
         _settle_phase(run)
+        early.hire(run)
     elif run.phase is Phase.CHOOSING:
         choosing.offer(run)
     else:

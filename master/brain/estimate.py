@@ -1,7 +1,9 @@
 """What a task of the bag takes by what is known now: runtimes that ended and those that go on."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Final
 
 from bats.common.billing import ROUNDING
@@ -25,11 +27,7 @@ class Estimate:
 
 
 def estimate(run: Run) -> Estimate:
-    """Something must be known.
-
-    The error is that of a mean known from n tasks, and of a sum of W more; and what of the mean
-    rests on runtimes beyond the longest that has ended is a guess as yet.
-    """
+    """Something must be known."""
     known = run.canonical
     sample = list(known.sample())
     if known.count <= FEW:
@@ -40,11 +38,18 @@ def estimate(run: Run) -> Estimate:
                     tau = run.to_canonical(machine.cluster, run.now - attempt.since)
                     elapsed[task] = max(elapsed.get(task, 0.0), tau)
         sample = completed(sample, list(elapsed.values()))
-    mean = math.fsum(sample) / len(sample)
-    variance = math.fsum((x - mean) ** 2 for x in sample) / len(sample)
-    spread = math.sqrt(variance) / mean
-    longest = known.longest * (1 + ROUNDING)
-    guessed = math.fsum(x for x in sample if x > longest) / math.fsum(sample)
-    drawn = spread * math.sqrt(1 / known.count + 1 / max(1, run.tasks.waiting))
-    noise = math.hypot(drawn, guessed)
-    return Estimate(Residual(sample), spread, mean / known.mean_done, noise)
+    spread = pstdev(sample) / fmean(sample)
+    noise = error(sample, known.count, known.longest, run.tasks.waiting)
+    return Estimate(Residual(sample), spread, fmean(sample) / known.mean_done, noise)
+
+
+def error(sample: Sequence[float], done: int, longest: float, waiting: int) -> float:
+    """The relative error (one σ) of what is left, by a sample completed from tasks that are done.
+
+    It is that of a mean known from n tasks, and of a sum of W more; and what of the mean rests on
+    runtimes beyond the longest that has ended is a guess as yet.
+    """
+    spread = pstdev(sample) / fmean(sample)
+    drawn = spread * math.sqrt(1 / done + 1 / max(1, waiting))
+    guessed = math.fsum(x for x in sample if x > longest * (1 + ROUNDING)) / math.fsum(sample)
+    return math.hypot(drawn, guessed)

@@ -69,15 +69,24 @@ def complete(run: Run) -> bool:
         return True
     if run.settings.sampling is Sampling.IMPLICIT:
         return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
-    settings = run.settings
-    own_limit = settings.rule == "fastest" and settings.budget is not None
-    if settings.prudence and own_limit and sample.replicated:
-        # No offer sets the limit: plan as soon as it can be done with room for error, learn on.
-        enough = (len(sample.replicated) + 1) // 2
-        return all(len(sample.observed[c.index]) >= enough for c in part)
+    if plans_by_budget(run):
+        return all(enough(run, c) for c in part)
     if any(sample.open[c.index] for c in part):
         return False
     return run.tasks.done + run.tasks.counts[TaskState.FAILED] >= sample.size
+
+
+def plans_by_budget(run: Run) -> bool:
+    """No offer sets the limit: plan as soon as it can be done with room for error, learn on."""
+    settings, sample = run.settings, run.sample
+    own_limit = settings.rule == "fastest" and settings.budget is not None
+    return bool(settings.prudence and own_limit and sample and sample.replicated)
+
+
+def enough(run: Run, c: ClusterState) -> bool:
+    """Whether so much is known of a cluster that it can be planned with, with room for error."""
+    sample = run.sample
+    return sample is not None and len(sample.observed[c.index]) * 2 > len(sample.replicated)
 
 
 def keeps(run: Run, machine: Machine) -> bool:
