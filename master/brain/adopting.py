@@ -32,12 +32,16 @@ def adopt(run: Run, solution: Solution, view: Outlook, cause: str) -> None:
         run.say(f"{cause}: {_mix_in_words(run, after)} for {view.N_e} tasks")
 
 
+Supply = tuple[Group, list[Machine]]
+"""Machines alike to a timetable; those still to be asked for are only counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ahead:
     """A timetable, and the machines that its groups stand for."""
 
     table: Timetable
-    pairs: list[tuple[Group, list[Machine]]]
+    pairs: list[Supply]
     share: float  # of the prudence wanted
     noise: float  # the relative error of its end
 
@@ -51,9 +55,9 @@ class Ahead:
         return any(stay.group.fresh for stay in self.table.stays)
 
 
-def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[tuple[Group, list[Machine]]]:
+def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
     """Machines that are there, by when their paid time ends, and those that could be had."""
-    found: list[tuple[Group, list[Machine]]] = []
+    found: list[Supply] = []
     for c in run.known():
         offering = c.offering
         T = c.profile.mean_done * by_now.longer

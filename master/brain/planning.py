@@ -7,9 +7,9 @@ from typing import Final
 from bats.common.billing import charge_atus
 from bats.common.money import Money
 from bats.master.brain import fleet
-from bats.master.brain.adopting import Ahead, adopt, follow, supplies
+from bats.master.brain.adopting import Ahead, Supply, adopt, follow, supplies
 from bats.master.brain.deadline import cheapest_within
-from bats.master.brain.estimate import estimate
+from bats.master.brain.estimate import Estimate, estimate
 from bats.master.brain.mix import Cluster
 from bats.master.brain.outlook import Outlook, outlook
 from bats.master.brain.planners import PLANNERS
@@ -68,18 +68,44 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     """
     by_now = estimate(run)
     pairs = supplies(run, by_now, hiring=hiring)
-    cheap = cheapest_kinds([group for group, _ in pairs], DELTA)
-    w = (1 + by_now.spread**2) / 2
     sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
     for share in (2.0, 1.0, 0.5, 0.0):
         if share < 2.0 or not sampled:
-            pairs = [(g, machines) for g, machines in pairs if not g.fresh or g.cluster in cheap]
-        z = share * run.settings.prudence
-        errand = Errand(run.tasks.waiting * (1 + z * by_now.noise), w, by_now.residual, z)
+            pairs = _no_dear_ones_begun(pairs)
+        errand = _errand(run, by_now, share * run.settings.prudence)
         table = soonest([group for group, _ in pairs], errand, money_left(run))
         if table is not None:
             return Ahead(table, pairs, share, by_now.noise)
     return None
+
+
+def _errand(run: Run, by_now: Estimate, z: float) -> Errand:
+    w = (1 + by_now.spread**2) / 2
+    return Errand(run.tasks.waiting * (1 + z * by_now.noise), w, by_now.residual, z)
+
+
+def _no_dear_ones_begun(pairs: list[Supply]) -> list[Supply]:
+    cheap = cheapest_kinds([group for group, _ in pairs], DELTA)
+    return [(g, machines) for g, machines in pairs if not g.fresh or g.cluster in cheap]
+
+
+def _least_money(run: Run) -> Money | None:
+    """What a timetable without room for error costs at least, within a hundredth."""
+    by_now = estimate(run)
+    groups = [group for group, _ in _no_dear_ones_begun(supplies(run, by_now, hiring=True))]
+    errand = _errand(run, by_now, 0.0)
+    if soonest(groups, errand, UNCOUNTED) is None:
+        return None
+    short = enough = max(1, money_left(run))
+    while soonest(groups, errand, Money(enough)) is None:
+        short, enough = enough, 2 * enough
+    while enough - short > enough // 100:
+        middle = (short + enough) // 2
+        if soonest(groups, errand, Money(middle)) is None:
+            short = middle
+        else:
+            enough = middle
+    return Money(enough)
 
 
 def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
@@ -158,13 +184,17 @@ def go_as_far_as_it_goes(
 
 
 def _what_finishing_costs(run: Run, clusters: tuple[Cluster, ...], N: int) -> str:
-    cheapest = cheapest_within(clusters, N)
-    left = run.shown(money_left(run))
-    if cheapest is None:
+    least: Money | None
+    if by_timetable(run):
+        N, least = run.tasks.waiting, _least_money(run)
+    else:
+        cheapest = cheapest_within(clusters, N)
+        least = None if cheapest is None else cheapest.cost
+    if least is None:
         return f"no machine can be had to finish the last {N} tasks"
     return (
-        f"{left} will hardly finish the last {N} tasks: that needs about "
-        f"{run.shown(cheapest.cost)}; going on with what does most for the money"
+        f"{run.shown(money_left(run))} will hardly finish the last {N} tasks: that needs about "
+        f"{run.shown(least)}; going on with what does most for the money"
     )
 
 
