@@ -4,10 +4,10 @@ The clairvoyant needs no sample. She tries the mixes that the budget and a littl
 the longest tasks first, and keeps the fastest that the budget really pays for. Ours is the engine
 as it is delivered: sample, plan, watch, replicate, with the sample inside the same budget.
 
-Why ours is longer. The sample: until the first tasks have ended on every kind of machine, only a
-few machines work, and machines dearer than the cheapest wait for a full sample. The longest tasks:
-hers begin first, ours when they are drawn; one that is drawn last adds what it takes on a fast
-machine ("longest task"). And room: money for tasks longer than those seen so far is held back
+Why ours is longer. Order: her longest tasks begin first, ours when they are drawn ("order" is what
+her own mix takes with tasks in random order, over what it takes with the longest first). The
+sample: until the first tasks have ended on every kind of machine, only a few machines work, but
+those that any plan will want. And room: money for tasks longer than those seen so far is held back
 until the error of the estimate has shrunk, and what is left of it then buys whole ATUs late.
 """
 
@@ -44,7 +44,7 @@ class Result:
     ratio: float  # our makespan over the clairvoyant's
     spent: float  # share of the budget
     waited: float  # share of our makespan until the schedule was chosen
-    longest: float  # the longest task on the fastest machine, over the clairvoyant's makespan
+    order: float  # her makespan with the tasks in random order, over hers
 
 
 def clusters(scenario: Scenario, mean_seconds: float) -> tuple[Cluster, ...]:
@@ -63,12 +63,7 @@ def longest_first(
     runtimes: np.ndarray, speeds: tuple[float, ...], mix: Mix
 ) -> tuple[float, list[float]]:
     """The makespan, and how long each machine is needed."""
-    heap = [
-        (0.0, machine, speed)
-        for machine, speed in enumerate(
-            speed for speed, count in zip(speeds, mix, strict=True) for _ in range(count)
-        )
-    ]
+    heap = _machines(speeds, mix)
     finish = [0.0] * len(heap)
     for seconds in sorted(runtimes.tolist(), reverse=True):
         # the machine that would end it first, not the one that is free first
@@ -80,12 +75,29 @@ def longest_first(
     return max(finish), finish
 
 
+def as_they_come(runtimes: np.ndarray, speeds: tuple[float, ...], mix: Mix) -> float:
+    """The makespan when whichever machine is free first takes the next task."""
+    heap = _machines(speeds, mix)
+    for seconds in runtimes.tolist():
+        free, machine, speed = heap[0]
+        heapq.heapreplace(heap, (free + seconds / speed, machine, speed))
+    return max(free for free, _, _ in heap)
+
+
+def _machines(speeds: tuple[float, ...], mix: Mix) -> list[tuple[float, int, float]]:
+    """When each is free, its number and its speed: a heap."""
+    each = (speed for speed, count in zip(speeds, mix, strict=True) for _ in range(count))
+    return [(0.0, machine, speed) for machine, speed in enumerate(each)]
+
+
 @lru_cache(maxsize=256)
-def clairvoyant(scenario_name: str, kind: str, budget: Money, seed: int) -> float:
-    """The makespan in seconds."""
+def clairvoyant(
+    scenario_name: str, kind: str, budget: Money, seed: int
+) -> tuple[float, Mix] | None:
+    """The makespan in seconds, and the mix."""
     scenario, runtimes = SCENARIOS[scenario_name], bag(kind, seed)
     known = clusters(scenario, float(runtimes.mean()))
-    best = float("inf")
+    best: tuple[float, Mix] | None = None
     for percent in range(100, 84, -3):
         plan = KNAPSACK.fastest(Problem(known, TASKS, Money(budget * percent // 100)))
         if plan is None:
@@ -96,7 +108,7 @@ def clairvoyant(scenario_name: str, kind: str, budget: Money, seed: int) -> floa
         ]
         cost = sum(charge(offering, end) for offering, end in zip(owners, ends, strict=True))
         if cost <= budget:
-            best = min(best, makespan)
+            best = min(best or (makespan, plan.mix), (makespan, plan.mix))
     return best
 
 
@@ -105,10 +117,10 @@ def one(job: Job) -> Result | None:
     scenario, runtimes = SCENARIOS[name], bag(kind, seed)
     known = clusters(scenario, float(runtimes.mean()))
     budget = Money(int(lowest_budget(known, TASKS) * factor))
-    hers = clairvoyant(name, kind, budget, seed)
-    if hers == float("inf"):
+    found = clairvoyant(name, kind, budget, seed)
+    if found is None:
         return None
-    speeds = (1.0, scenario.speed)
+    (hers, mix), speeds = found, (1.0, scenario.speed)
     simulation = Simulation(
         Settings(TASKS, scenario.offerings, budget, seed=seed),
         lambda task, cluster: float(runtimes[task]) / speeds[cluster],
@@ -121,7 +133,7 @@ def one(job: Job) -> Result | None:
         ratio=history.ended_at / hers,
         spent=run.ledger.settled / budget,
         waited=run.chosen_at / history.ended_at,
-        longest=float(runtimes.max()) / max(speeds) / hers,
+        order=as_they_come(runtimes, speeds, mix) / hers,
     )
 
 
@@ -161,7 +173,7 @@ def _row(
     ratio = median(r.ratio if r.completed else float("inf") for r in cell)
     what += f" ({done} of {len(cell)} finish, {median(r.spent for r in cell):.0%} spent, "
     what += f"{median(r.waited for r in cell):.0%} sampling, "
-    what += f"longest task {median(r.longest for r in cell):.0%})"
+    what += f"order {median(r.order for r in cell):.2f})"
     report.figure(what, None, round(ratio, 3), "× clairvoyant")
 
 
