@@ -53,19 +53,25 @@ class Bed:
         )
         return done.stdout.strip()
 
+    def mark(self, name: str) -> str:
+        """What the processes of its jobs have in their environment, and those of no other bed."""
+        return f"{name}={self.environment[name]}"
+
     def heal(self) -> None:
         """Start again what a test has killed."""
         _up(self.name, self.folder)
 
 
-def kill_marked(entry: str, command: str = "") -> None:
-    """Kill, as a power cut would, every process with this `NAME=value` in its environment.
+def kill_marked(*entries: str, command: str = "") -> None:
+    """Kill, as a power cut would, every process with each `NAME=value` in its environment.
 
-    Only those, if it is given, whose command line holds `command`.
+    Only those, if it is given, whose command line holds `command`. The number of a job is not
+    enough: every bed counts from 1, and tests run side by side.
     """
+    wanted = {entry.encode() for entry in entries}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # gone meanwhile
-            marked = entry.encode() in (process / "environ").read_bytes().split(b"\0")
+            marked = wanted.issubset((process / "environ").read_bytes().split(b"\0"))
             if marked and command.encode() in (process / "cmdline").read_bytes():
                 os.kill(int(process.name), signal.SIGKILL)
 

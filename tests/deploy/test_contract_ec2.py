@@ -32,7 +32,7 @@ def folder_of(bed: Bed, seen: Sighting) -> Path:
 
 async def kill_the_worker(bed: Bed, _: MachineId, seen: Sighting) -> None:
     mark = f"EC2_BED_MACHINE={folder_of(bed, seen)}"
-    await asyncio.to_thread(kill_marked, mark, "bats.worker")
+    await asyncio.to_thread(kill_marked, mark, command="bats.worker")
 
 
 async def interrupt(bed: Bed, _: MachineId, seen: Sighting) -> None:

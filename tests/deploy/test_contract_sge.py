@@ -31,7 +31,8 @@ def job_of(seen: Sighting) -> str:
 
 async def pull_the_plug(bed: Bed, _: MachineId, seen: Sighting) -> None:
     """Kill the processes of a job (and of its siblings: they have the same number)."""
-    await asyncio.to_thread(kill_marked, f"JOB_ID={job_of(seen).split('.')[0]}")
+    number = job_of(seen).split(".")[0]
+    await asyncio.to_thread(kill_marked, f"JOB_ID={number}", bed.mark("SGE_ROOT"))
 
 
 @contextlib.asynccontextmanager

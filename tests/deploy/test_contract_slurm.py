@@ -38,7 +38,7 @@ async def pull_the_plug(bed: Bed, _: MachineId, seen: Sighting) -> None:
     shown = await asyncio.to_thread(bed.run, "scontrol", "show", "job", job_of(seen))
     found = re.search(r"JobId=(\d+)", shown)
     assert found
-    await asyncio.to_thread(kill_marked, f"SLURM_JOB_ID={found[1]}")
+    await asyncio.to_thread(kill_marked, f"SLURM_JOB_ID={found[1]}", bed.mark("SLURM_CONF"))
 
 
 async def give_its_place_away(bed: Bed, _: MachineId, seen: Sighting) -> None:

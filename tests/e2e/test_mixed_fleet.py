@@ -101,7 +101,8 @@ def killers(beds: dict[str, Bed]) -> dict[str, Callable[[str], object]]:
 
     def slurm(address: str) -> None:
         shown = beds["slurm"].run("scontrol", "show", "job", address.split()[1])
-        kill_marked(f"SLURM_JOB_ID={shown.split('JobId=')[1].split()[0]}")
+        number = shown.split("JobId=")[1].split()[0]
+        kill_marked(f"SLURM_JOB_ID={number}", beds["slurm"].mark("SLURM_CONF"))
 
     def ec2(address: str) -> None:
         (beds["ec2"].state / "i" / address.partition(" ")[0] / "crash").touch()
