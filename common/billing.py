@@ -29,6 +29,24 @@ def charge_atus(offering: Offering, count: int) -> Money:
     return Money(count * offering.price)
 
 
+def atus_to_work(offering: Offering, seconds: float) -> int:
+    """How many ATUs a machine is paid for that works for so long.
+
+    It is told to stop in good time before the last of them ends: that time is not worked.
+    """
+    return atus(offering, seconds + offering.boundary_seconds)
+
+
+def charge_to_work(offering: Offering, seconds: float) -> Money:
+    """What one machine costs that works for so long; what plans and promises count with."""
+    return charge_atus(offering, atus_to_work(offering, seconds))
+
+
 def paid_uptime(offering: Offering, count: int) -> float:
     """The uptime that `count` ATUs pay for."""
     return count * offering.atu_seconds
+
+
+def paid_work(offering: Offering, count: int) -> float:
+    """For how long a machine works that is paid for `count` ATUs."""
+    return paid_uptime(offering, count) - offering.boundary_seconds

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from bats.common.billing import atus_to_work
 from bats.master.brain import fleet
 from bats.master.brain.estimate import Estimate
 from bats.master.brain.machine import Machine, MachineState
@@ -23,7 +24,7 @@ def adopt(run: Run, solution: Solution, view: Outlook, cause: str) -> None:
             _let_go(run, staying, len(staying) - wanted)
             _take_back(run, c, wanted - len(staying))
         fleet.start(run, k, wanted - len(run.staying(k)))
-        nr = math.ceil(solution.makespan_seconds / c.offering.atu_seconds * (1 - 1e-9))
+        nr = atus_to_work(c.offering, solution.makespan_seconds)
         for machine in run.staying(k):
             fresh = machine.requested_at == run.now and machine.state is MachineState.REQUESTED
             machine.nr = max(0, nr - machine.atus) if fresh else nr
@@ -65,14 +66,14 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
         for machine in run.living[c.index].values():
             if machine.state in (MachineState.UP, MachineState.REQUESTED):
                 coming = machine.charged_since is None
-                end = round(machine.paid_until(run.now) - run.now)
+                end = round(machine.stop_by(run.now) - run.now)
                 by_end.setdefault((end, coming), []).append(machine)
         for (_, coming), machines in by_end.items():
             wait = 0.0
             if coming:
                 asked = min(m.requested_at for m in machines)
                 wait = max(0.0, asked + c.start_seconds - run.now)
-            paid = min(m.paid_until(run.now) for m in machines) - run.now + wait
+            paid = min(m.stop_by(run.now) for m in machines) - run.now + wait
             scale = by_now.residual.mean / T
             taus = [run.now - a.since for m in machines for a in m.active.values()]
             left = [by_now.residual.remaining(tau * scale) / scale for tau in taus]
@@ -88,7 +89,8 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
         )
         if hiring and c.startable and not offering.free and room > 0:
             wait, first = c.start_seconds, run.first_term(offering)
-            found.append((Group(c.index, offering, room, T, wait, wait, first, fresh=True), []))
+            paid = wait - offering.boundary_seconds
+            found.append((Group(c.index, offering, room, T, wait, paid, first, fresh=True), []))
     return found
 
 

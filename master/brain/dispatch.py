@@ -84,7 +84,7 @@ def _better_left_to_others(run: Run, machine: Machine) -> bool:
     if machine.offering.free or run.tasks.waiting > sum(len(group) for group in run.living):
         return False
     c = run.clusters[machine.cluster]
-    if not c.profile.count or machine.paid_until(run.now) - run.now >= c.profile.longest:
+    if not c.profile.count or machine.stop_by(run.now) - run.now >= c.profile.longest:
         return False
     term = charge_atus(machine.offering, run.term(machine.offering))
     if not machine.leaving and run.ledger.covers(term):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bats.common.billing import charge
+from bats.common.billing import charge_to_work
 from bats.common.money import Money
 from bats.common.offering import Offering
 
@@ -103,7 +103,7 @@ def budget_bound(
     """What all machines of the mix cost when they are kept until then."""
     return Money(
         sum(
-            a_k * charge(offering, makespan_seconds)
+            a_k * charge_to_work(offering, makespan_seconds)
             for a_k, offering in zip(mix, offerings, strict=True)
             if a_k
         )

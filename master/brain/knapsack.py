@@ -74,7 +74,7 @@ class _Search:
         self.offerings = [clusters[i].offering for i in self.paid]
         self.speeds = [clusters[i].speed for i in self.paid]
         self.counts = [self.limits[i] for i in self.paid]
-        ways = {(offering.atu_seconds, offering.minimum_seconds) for offering in self.offerings}
+        ways = {(o.atu_seconds, o.minimum_seconds, o.boundary_seconds) for o in self.offerings}
         self.billed_alike = len(ways) == 1
 
     def fastest(self) -> Plan | None:
@@ -100,7 +100,7 @@ class _Search:
         return None
 
     def _bills(self, makespan: float) -> list[Money]:
-        return [billing.charge(offering, makespan) for offering in self.offerings]
+        return [billing.charge_to_work(offering, makespan) for offering in self.offerings]
 
     def _ahead(self, makespan: float) -> float:
         """Go on to about where at least a mix of split machines can pay for its ATUs."""
@@ -116,7 +116,7 @@ class _Search:
 
     def _price(self, makespan: float) -> Money:
         """What a mix may cost per ATU, if all are billed alike."""
-        return Money(self.problem.budget // billing.atus(self.offerings[0], makespan))
+        return Money(self.problem.budget // billing.atus_to_work(self.offerings[0], makespan))
 
     def _cells(self, makespan: float) -> float:
         if not self.billed_alike:
@@ -131,9 +131,9 @@ class _Search:
             speed = table.speed_within(price)
             if speed <= 0:
                 return None
-            atus = billing.atus(offering, makespan)
+            atus = billing.atus_to_work(offering, makespan)
             makespan = max(makespan, problem.tasks / speed)
-            if billing.atus(offering, makespan) == atus:
+            if billing.atus_to_work(offering, makespan) == atus:
                 plan = plan_of(problem.clusters, problem.tasks, table.mix_within(price))
                 if plan.cost <= problem.budget:
                     return plan

@@ -99,7 +99,7 @@ class Machine:
         return start + paid_uptime(self.offering, self.atus)
 
     def stop_by(self, now: float) -> float:
-        """When it must be told to stop, to be gone before the next ATU."""
+        """When it must be told to stop, to be gone before the next ATU: until then it works."""
         return self.paid_until(now) - self.offering.boundary_seconds
 
     @property

@@ -44,7 +44,7 @@ def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
     makespan = max(fastest.makespan_seconds, problem.known_seconds)
     while problem.in_time(makespan):
         bills = tuple(
-            0 if cluster.offering.free else billing.charge(cluster.offering, makespan)
+            0 if cluster.offering.free else billing.charge_to_work(cluster.offering, makespan)
             for cluster in problem.clusters
         )
         plan = _fill(problem, most, bills, problem.budget, side)

@@ -48,7 +48,7 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     if machine.offering.free:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
-    paid = machine.paid_until(run.now) - run.now
+    paid = machine.stop_by(run.now) - run.now
     delta = paid - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0

@@ -160,9 +160,10 @@ def resampling(question: Question) -> Bounds:
 
     busy = np.maximum.reduceat(tail.used, first, axis=1)
     costs = _costs(question, machines, busy, there, sum(question.mix) / len(machines))
-    makespans = np.sort(tail.makespan)
-    at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
     budget, deadline = question.budget, question.deadline_seconds
+    makespans = np.sort(_within(question, tail.makespan, costs, rng))
+    costs.sort()
+    at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
     return Bounds(
         question.confidence,
         float(makespans[at]),
@@ -179,9 +180,9 @@ PREDICTORS: Final[Mapping[str, Predictor]] = MappingProxyType(
 )
 
 
-def atus(offering: Offering, uptimes: Floats) -> Floats:
-    """`billing.atus` of each."""
-    billed = np.maximum(uptimes, offering.minimum_seconds)
+def atus_to_work(offering: Offering, seconds: Floats) -> Floats:
+    """`billing.atus_to_work` of each."""
+    billed = np.maximum(seconds + offering.boundary_seconds, offering.minimum_seconds)
     return np.maximum(1.0, np.ceil(billed / offering.atu_seconds * (1 - ROUNDING)))
 
 
@@ -206,19 +207,39 @@ def _costs(
     there: Mapping[int, Standing],
     scale: float,
 ) -> list[Money]:
-    """Of each run, in rising order; `scale` is how many machines each column stands for."""
+    """Of each run; `scale` is how many machines each column stands for."""
     totals = [0] * busy.shape[0]
     for i in set(machines):
         offering = question.clusters[i].offering
         columns = [column for column, machine in enumerate(machines) if machine == i]
         before = np.array([there[c].uptime_seconds if c in there else 0.0 for c in columns])
         paid = np.array([there[c].atus if c in there else 0 for c in columns])
-        bought = np.maximum(atus(offering, before + busy[:, columns]) - paid, 0.0).sum(axis=1)
+        bought = np.maximum(atus_to_work(offering, before + busy[:, columns]) - paid, 0.0).sum(
+            axis=1
+        )
         totals = [
             total + round(scale * count) * offering.price
             for total, count in zip(totals, bought.tolist(), strict=True)
         ]
-    return [Money(total) for total in sorted(totals)]
+    return [Money(total) for total in totals]
+
+
+def _within(
+    question: Question, makespans: Floats, costs: list[Money], rng: np.random.Generator
+) -> Floats:
+    """Where the money ends first, some machines leave and others do their work: up to an ATU more.
+
+    How much of one is not known before: any part is as likely.
+    """
+    if question.budget is None:
+        return makespans
+    paid = (
+        cluster.offering.atu_seconds
+        for a, cluster in zip(question.mix, question.clusters, strict=True)
+        if a and not cluster.offering.free
+    )
+    short = np.array([cost > question.budget for cost in costs])
+    return makespans + short * rng.random(makespans.size) * min(paid, default=0.0)
 
 
 def _line(base: Sequence[float], sample: Sequence[float]) -> Line:

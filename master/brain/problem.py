@@ -54,7 +54,7 @@ def plan_of(clusters: tuple[Cluster, ...], tasks: float, mix: Mix, *, exact: boo
     speed = math.fsum(a * cluster.speed for a, cluster in zip(mix, clusters, strict=True))
     makespan = 0.0 if tasks <= 0 else tasks / speed if speed > 0 else math.inf
     cost = sum(
-        a * billing.charge(cluster.offering, makespan)
+        a * billing.charge_to_work(cluster.offering, makespan)
         for a, cluster in zip(mix, clusters, strict=True)
         if a > 0 and not cluster.offering.free
     )
@@ -90,7 +90,7 @@ def lowest_budget(clusters: tuple[Cluster, ...], tasks: float) -> Money:
     """
     return min(
         (
-            NOTHING if c.offering.free else billing.charge(c.offering, tasks / c.speed)
+            NOTHING if c.offering.free else billing.charge_to_work(c.offering, tasks / c.speed)
             for c, limit in zip(clusters, limits(clusters, tasks), strict=True)
             if limit > 0
         ),

@@ -71,12 +71,13 @@ class _Longer:
     def than_planned(cls, cluster: Cluster, makespan_seconds: float, machines: int) -> "_Longer":
         offering = cluster.offering
         paid = _paid(cluster, makespan_seconds)
-        atus = billing.atus(offering, paid + cluster.mean_seconds) - billing.atus(offering, paid)
+        longer = billing.atus_to_work(offering, paid + cluster.mean_seconds)
+        atus = longer - billing.atus_to_work(offering, paid)
         price = billing.charge_atus(offering, atus)
         return cls(machines, offering.slots, atus, price)
 
 
 def _paid(cluster: Cluster, makespan_seconds: float) -> float:
-    """M in whole ATUs of this cluster."""
+    """M in whole ATUs of this cluster, as far as they are worked."""
     offering = cluster.offering
-    return billing.paid_uptime(offering, billing.atus(offering, makespan_seconds))
+    return billing.paid_work(offering, billing.atus_to_work(offering, makespan_seconds))

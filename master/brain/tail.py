@@ -75,8 +75,7 @@ def worth_paying(run: Run, machine: Machine, task: TaskId) -> bool:
     }
     mine = ends.pop(machine.id, math.inf)
     return all(
-        run.now + left > run.machines[other].paid_until(run.now)
-        and (mine, machine.id) < (left, other)
+        run.now + left > run.machines[other].stop_by(run.now) and (mine, machine.id) < (left, other)
         for other, left in ends.items()
     )
 

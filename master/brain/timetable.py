@@ -42,7 +42,7 @@ class Group:
     count: int
     mean_seconds: float  # T
     ready: float  # when a slot is free for the next task
-    paid: float  # until when is paid; of machines still to be asked for, when they would start
+    paid: float  # until when they work as paid; with k ATUs more, for k ATUs longer
     first_atus: int = 1  # what must be bought at once
     fresh: bool = False  # still to be asked for
     unfit: float = 0.0  # tasks' worth of work per machine that will not end in paid time

@@ -30,11 +30,12 @@ def cluster(
     *,
     atu_seconds: float = 3600.0,
     minimum_seconds: float = 0.0,
+    boundary_seconds: float = 0.0,
     slots: int = 1,
     name: str = "cluster",
 ) -> Cluster:
     offering = Offering(
-        ClusterName(name), price, atu_seconds, limit, slots, minimum_seconds=minimum_seconds
+        ClusterName(name), price, atu_seconds, limit, slots, minimum_seconds, boundary_seconds
     )
     return Cluster(offering, mean_seconds, limit)
 
@@ -51,7 +52,8 @@ def markets(draw: st.DrawFn, *, one_bill: bool = False) -> tuple[Cluster, ...]:
     """One to three clusters of up to four machines, few enough to try all mixes."""
     atus = st.sampled_from([1.0, 60.0, 600.0, 3600.0])
     minimums = st.sampled_from([0.0, 0.0, 60.0])
-    atu, minimum = draw(atus), draw(minimums)
+    boundaries = st.sampled_from([0.0, 0.0, 0.25, 0.9])
+    atu, minimum, boundary = draw(atus), draw(minimums), draw(boundaries)
     return tuple(
         cluster(
             draw(means),
@@ -59,6 +61,7 @@ def markets(draw: st.DrawFn, *, one_bill: bool = False) -> tuple[Cluster, ...]:
             draw(st.integers(0, 4)),
             atu_seconds=atu if one_bill else draw(atus),
             minimum_seconds=minimum if one_bill else draw(minimums),
+            boundary_seconds=boundary if one_bill else draw(boundaries),
             slots=draw(st.sampled_from([1, 1, 2, 5])),
             name=f"cluster{i}",
         )
@@ -80,7 +83,8 @@ def every_plan(clusters: tuple[Cluster, ...], tasks: float) -> Iterator[Plan]:
         if speed > 0:
             makespan = tasks / speed
             cost = sum(
-                a * billing.charge(c.offering, makespan) for a, c in zip(mix, clusters, strict=True)
+                a * billing.charge_to_work(c.offering, makespan)
+                for a, c in zip(mix, clusters, strict=True)
             )
             yield Plan(mix, speed, makespan, Money(cost))
 

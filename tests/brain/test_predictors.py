@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.mix import Cluster
-from bats.master.brain.predictors import PREDICTORS, Question, atus, predict
+from bats.master.brain.predictors import PREDICTORS, Question, atus_to_work, predict
 from bats.master.brain.regression import Line
 from bats.master.brain.rollout import Lines, Slots, run_bag
 from bats.master.brain.steady import skip
@@ -125,13 +126,15 @@ def test_unknown_predictors_are_named_with_those_there_are():
     st.lists(st.floats(0, 1e6), min_size=1, max_size=20),
     st.sampled_from([1.0, 60.0, 3600.0]),
     st.sampled_from([0.0, 60.0, 600.0]),
+    st.sampled_from([0.0, 0.5]),
 )
 def test_machines_are_billed_as_by_the_one_billing_function(
-    uptimes: list[float], atu: float, least: float
+    uptimes: list[float], atu: float, least: float, boundary: float
 ):
-    offering = Offering(ClusterName("a"), money(1), atu, 10, minimum_seconds=least)
+    offering = Offering(ClusterName("a"), money(1), atu, 10, 1, least, boundary)
     edges = [*uptimes, atu, 7 * atu, 3 * (atu / 3)]
-    assert atus(offering, np.array(edges)).tolist() == [billing.atus(offering, u) for u in edges]
+    found = atus_to_work(offering, np.array(edges)).tolist()
+    assert found == [billing.atus_to_work(offering, u) for u in edges]
 
 
 def test_skipping_the_middle_of_a_bag_changes_nothing_that_can_be_seen():
@@ -163,3 +166,23 @@ def test_six_schedules_of_a_thousand_tasks_and_a_million_tasks_are_predicted_whi
     began = time.process_time()
     predict(question(sample, 1_000_000, (24, 24, 24)))
     assert time.process_time() - began < 5
+
+
+def test_who_may_not_spend_more_takes_longer_by_up_to_an_atu():
+    sample = exponential(30)
+    free, capped, ample = (
+        predict(question(sample, 300, (9, 9, 9), budget=budget))
+        for budget in (None, money(170), money(10_000))
+    )
+    assert capped.chance_in_budget < 0.5
+    assert free == replace(ample, chance_in_budget=1.0)
+    assert free.median_seconds < capped.median_seconds < free.median_seconds + 3600
+    assert free.makespan_seconds < capped.makespan_seconds < free.makespan_seconds + 3600
+
+
+def test_the_last_of_paid_time_that_a_machine_needs_to_stop_is_not_worked():
+    offering = Offering(ClusterName("a"), money(1), 3600, 10, boundary_seconds=60)
+    cluster = Cluster(offering, 600.0, 10)
+    bounds = predict(Question((cluster,), ([600.0] * 30,), 60, (10,)))
+    assert bounds.makespan_seconds == pytest.approx(3600)
+    assert bounds.cost == money(20)

@@ -1,10 +1,12 @@
 """One function says what an uptime costs."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.common.billing import atus, charge, paid_uptime
+from bats.common.billing import atus, atus_to_work, charge, paid_uptime, paid_work
 from bats.common.money import NOTHING, money
 from bats.common.offering import ClusterName, Offering
 
@@ -21,6 +23,12 @@ def test_an_atu_is_paid_when_it_is_entered_and_a_boundary_enters_nothing(
     uptime: float, hours: int
 ) -> None:
     assert charge(HOURLY, uptime) == hours * money(3)
+
+
+def test_a_machine_that_must_stop_before_the_boundary_works_so_much_less() -> None:
+    offering = replace(HOURLY, boundary_seconds=120)
+    assert [atus_to_work(offering, seconds) for seconds in (1, 3480, 3481, 7080)] == [1, 1, 2, 2]
+    assert paid_work(offering, 2) == 7080
 
 
 def test_a_minimum_charge_is_paid_by_a_machine_that_stops_at_once() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from bats.common.money import as_decimal, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.predictors import atus
+from bats.master.brain.predictors import atus_to_work
 from bats.master.brain.regression import Line
 from bats.master.brain.rollout import Lines, MeanBeyond, Slots, replicate, run_bag
 from bats.master.brain.settings import Sampling, Settings
@@ -52,7 +52,7 @@ def test_a_mix_takes_as_long_and_costs_as_much_either_way(bag: str, replicated: 
     if replicated:
         tail = replicate(slots, lines, MeanBeyond(tasks), rng)
         used, ours = tail.used, tail.makespan
-    paid = atus(offerings[0], used) @ np.repeat([3, 12, 3], 6)
+    paid = atus_to_work(offerings[0], used) @ np.repeat([3, 12, 3], 6)
     noise = 3 * np.std(ours) / np.sqrt(len(makespans))
     assert np.mean(makespans) == pytest.approx(ours.mean(), abs=max(noise, 0.01 * ours.mean()))
     noise = 3 * np.std(paid) / np.sqrt(len(costs))
