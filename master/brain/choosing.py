@@ -12,7 +12,7 @@ from bats.master.brain.events import Chosen
 from bats.master.brain.known import known_runtimes
 from bats.master.brain.outlook import outlook
 from bats.master.brain.picks import within_budget, within_deadline
-from bats.master.brain.schedules import Schedule, offers, pick
+from bats.master.brain.schedules import Schedule, allowance, offers, pick
 from bats.master.brain.settings import ASK
 from bats.master.brain.state import Phase, Run
 from bats.master.brain.taskbook import TaskState
@@ -83,11 +83,9 @@ def choose(run: Run, chosen: Chosen) -> None:
     if by_rule is None:
         run.ledger.limit = committed if budget is None else budget  # never without a limit
     else:
-        limit = Money(committed + by_rule.budget)
-        run.ledger.limit = limit if budget is None else Money(min(limit, budget))
+        left = None if budget is None else Money(budget - committed)
+        run.ledger.limit = Money(committed + allowance(by_rule, left))
         run.delta_n = by_rule.delta_n
-        if chosen.rule == "fastest" and budget is not None:
-            run.ledger.limit = budget
     run.chosen = _called(run, by_rule, budget) or chosen.rule
     run.chosen_at = now
     run.short_of_money = False

@@ -17,7 +17,7 @@ from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.outlook import pace
 from bats.master.brain.predictors import Question, Standing
 from bats.master.brain.problem import plan_of
-from bats.master.brain.schedules import Schedule
+from bats.master.brain.schedules import Schedule, allowance
 from bats.master.brain.state import Run
 
 
@@ -41,8 +41,10 @@ def questions(
 ) -> tuple[Question, ...]:
     """One for each schedule, in their order.
 
-    The budget asked about is the schedule's own; a cushion comes on top only if it is granted.
+    The budget asked about is what its choice would allow; a cushion comes on top only if granted.
     """
+    budget = run.settings.budget
+    left = None if budget is None else Money(max(0, budget - run.ledger.committed))
     clusters = run.planning_clusters()
     samples = tuple(tuple(known_runtimes(run, c)) for c in run.clusters)
     ends_at = run.deadline_at
@@ -57,7 +59,7 @@ def questions(
                 samples,
                 tasks,
                 schedule.mix,
-                schedule.budget,
+                allowance(schedule, left),
                 None if ends_at is None else max(0.0, ends_at - run.now),
                 replicate=run.settings.replicate and run.settings.tail != "none",
                 confidence=confidence,

@@ -11,6 +11,7 @@ from bats.master.brain.machine import Machine, MachineState
 from bats.master.brain.profile import RuntimeProfile
 from bats.master.brain.regression import SAME, Line, fit
 from bats.master.brain.sample_size import caveat, sample_size
+from bats.master.brain.schedules import FASTEST
 from bats.master.brain.settings import Sampling
 from bats.master.brain.state import ClusterState, Phase, Run, Sample
 from bats.master.brain.taskbook import TaskState
@@ -79,7 +80,7 @@ def complete(run: Run) -> bool:
 def plans_by_budget(run: Run) -> bool:
     """No offer sets the limit: plan as soon as it can be done with room for error, learn on."""
     settings, sample = run.settings, run.sample
-    own_limit = settings.rule == "fastest" and settings.budget is not None
+    own_limit = settings.rule == FASTEST and settings.budget is not None
     return bool(settings.prudence and own_limit and sample and sample.replicated)
 
 

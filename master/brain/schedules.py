@@ -20,6 +20,7 @@ from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.planners import KNAPSACK, Planner
 from bats.master.brain.problem import Plan, Problem, all_machines, limits, lowest_budget
 
+FASTEST: Final = "fastest"
 THRESHOLD_PERCENT: Final = 10
 """A risky schedule's budget is raised by at most so much of Bmin or Bmax."""
 
@@ -71,7 +72,7 @@ def offers(
             ("cheapest+20%", lowest, 120),
             ("fastest-20%", highest, 80),
             ("fastest-10%", highest, 90),
-            ("fastest", highest, 100),
+            (FASTEST, highest, 100),
         )
     )
 
@@ -113,6 +114,16 @@ def pick(schedules: tuple[Schedule, ...], rule: str) -> Schedule:
             return offer
     names = ", ".join([*(offer.name for offer in schedules), "balanced"])
     raise CannotBeMetError(f"No schedule is called {rule!r}. Choose one of {names}.")
+
+
+def allowance(schedule: Schedule, left: Money | None) -> Money:
+    """What may be spent from its choice on; `left` of a budget of the user's own, if there is one.
+
+    Who wants the fastest within such a budget gives all of it.
+    """
+    if left is None:
+        return schedule.budget
+    return left if schedule.name == FASTEST else Money(min(schedule.budget, left))
 
 
 def _promise(

@@ -1,5 +1,6 @@
 """Questions about offered schedules know the machines that are there and what they are paid for."""
 
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -76,6 +77,16 @@ def test_what_is_promised_comes_true_whoever_chose(
     costs = [promise.cost / paid for promise, _, paid in kept]
     assert median(times) == pytest.approx(1, abs=tolerance), times
     assert median(costs) == pytest.approx(1, abs=tolerance), costs
+
+
+@pytest.mark.parametrize("rule", ["fastest", "fastest-20%"])
+def test_the_90_percent_bound_holds_though_the_schedule_leaves_no_money_to_spare(rule: str):
+    """The machines are paid for few ATUs, and the last of each is not worked to its end."""
+    offerings = tuple(replace(one, boundary_seconds=300.0) for one in OFFERINGS)
+    settings = (Settings(300, offerings, rule=rule, seed=k) for k in range(24))
+    kept = [promise_and_outcome("normal", one) for one in settings]
+    held = [promise.bounds and took <= promise.bounds.makespan_seconds for promise, took, _ in kept]
+    assert sum(map(bool, held)) >= 19, held
 
 
 def promise_and_outcome(kind: str, settings: Settings) -> tuple[Schedule, float, Money]:
