@@ -147,6 +147,7 @@ def regret(report: Report, options: Options) -> None:
             for kind in kinds:
                 _row(report, f"{name} {kind} at {factor} Bmin", results, name, kind, factor)
             _row(report, f"{name} at {factor} Bmin", results, name, None, factor)
+        _row(report, f"all scenarios at {factor} Bmin", results, None, None, factor)
     for factor in BUDGETS[1:]:
         mine = [r for job, r in results.items() if r and job[2] == factor]
         ratio = median(r.ratio if r.completed else float("inf") for r in mine)
@@ -157,7 +158,7 @@ def _row(
     report: Report,
     what: str,
     results: dict[Job, Result | None],
-    name: str,
+    name: str | None,
     kind: str | None,
     factor: float,
 ) -> None:
@@ -165,7 +166,7 @@ def _row(
     cell = [
         r
         for (scenario, of, budget, _), r in results.items()
-        if r and scenario == name and budget == factor and kind in (None, of)
+        if r and name in (None, scenario) and budget == factor and kind in (None, of)
     ]
     if not cell:
         return
