@@ -49,6 +49,8 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
     paid = machine.stop_by(run.now) - run.now
+    if not run.settings.prudence:
+        paid += machine.offering.boundary_seconds
     delta = paid - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0

@@ -2,6 +2,7 @@
 
 import heapq
 import random
+from dataclasses import replace
 from enum import Enum
 from itertools import count
 
@@ -207,7 +208,10 @@ class Run:
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
-            result.append(Cluster(c.offering, mean, limit, c.start_seconds))
+            offering = c.offering
+            if not self.settings.prudence:  # the paper takes all paid time for worked
+                offering = replace(offering, boundary_seconds=0.0)
+            result.append(Cluster(offering, mean, limit, c.start_seconds))
         return tuple(result)
 
     def observe(self, machine: Machine, ending: Ending) -> None:

@@ -1,5 +1,7 @@
 """The runs that the thesis published come out of the engine: mixes, costs, makespans, decisions."""
 
+from dataclasses import replace
+
 import pytest
 from studies import table2_1, table3
 from studies.two_clusters import SCENARIOS, simulate, sleep_bag
@@ -20,6 +22,21 @@ def test_a_run_of_table_2_1_buys_the_published_mix_for_the_published_money(
     assert table2_1.same_mix(published.scenario, ours.mix, published.mix)
     assert ours.dollars <= (published.budget or 0)
     assert ours.dollars == pytest.approx(published.dollars, rel=0.03)
+
+
+@pytest.mark.parametrize("published", BATS, ids=lambda p: f"{p.scenario} {p.run}")
+def test_as_in_the_paper_paid_time_is_taken_for_worked_though_machines_stop_before_it_ends(
+    published: table2_1.Published,
+) -> None:
+    usual = table2_1.settings(published.scenario, published.budget, SEED)
+    offerings = tuple(replace(one, boundary_seconds=240.0) for one in usual.offerings)
+    ours = simulate(
+        SCENARIOS[published.scenario],
+        replace(usual, offerings=offerings),
+        sleep_bag(table2_1.TASKS, SEED),
+    )
+    assert table2_1.same_mix(published.scenario, ours.mix, published.mix)
+    assert ours.dollars <= (published.budget or 0)
 
 
 @pytest.mark.parametrize(("scenario", "budget"), table2_1.TOO_TIGHT)
