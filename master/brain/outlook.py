@@ -48,10 +48,8 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     if machine.offering.free:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
-    paid = machine.stop_by(run.now) - run.now
-    if not run.settings.prudence:
-        paid += machine.offering.boundary_seconds
-    delta = paid - left
+    ends = machine.stop_by if run.settings.prudence else machine.paid_until  # as in the paper
+    delta = ends(run.now) - run.now - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0
         return Pace(v, 0, delta, unfit)
