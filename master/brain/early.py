@@ -13,7 +13,7 @@ from typing import Final
 from bats.common.money import Money
 from bats.master.brain import fleet, sampling
 from bats.master.brain.censored import completed
-from bats.master.brain.estimate import error
+from bats.master.brain.estimate import spread_and_error
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.planners import PLANNERS
 from bats.master.brain.problem import Problem
@@ -73,7 +73,8 @@ def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
 
 def _noise(run: Run, c: ClusterState) -> float:
     done = _done(run, c)
-    return error(_runtimes(run, c), len(done), max(done), run.tasks.waiting)
+    _, noise = spread_and_error(_runtimes(run, c), len(done), max(done), run.tasks.waiting)
+    return noise
 
 
 def _done(run: Run, c: ClusterState) -> list[float]:

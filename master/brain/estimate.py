@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import Final
 
 from bats.common.billing import ROUNDING
 from bats.common.messages import TaskId
 from bats.master.brain.censored import completed
+from bats.master.brain.intervals import moments
 from bats.master.brain.profile import EXACT
 from bats.master.brain.state import Run
 from bats.master.brain.taskbook import TaskState
@@ -38,18 +39,20 @@ def estimate(run: Run) -> Estimate:
                     tau = run.to_canonical(machine.cluster, run.now - attempt.since)
                     elapsed[task] = max(elapsed.get(task, 0.0), tau)
         sample = completed(sample, list(elapsed.values()))
-    spread = pstdev(sample) / fmean(sample)
-    noise = error(sample, known.count, known.longest, run.tasks.waiting)
+    spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
     return Estimate(Residual(sample), spread, fmean(sample) / known.mean_done, noise)
 
 
-def error(sample: Sequence[float], done: int, longest: float, waiting: int) -> float:
-    """The relative error (one σ) of what is left, by a sample completed from tasks that are done.
+def spread_and_error(
+    sample: Sequence[float], done: int, longest: float, waiting: int
+) -> tuple[float, float]:
+    """c, and the relative error (one σ) of what is left, by a sample completed from tasks done.
 
-    It is that of a mean known from n tasks, and of a sum of W more; and what of the mean rests on
-    runtimes beyond the longest that has ended is a guess as yet.
+    The error is that of a mean known from n tasks, and of a sum of W more; and what of the mean
+    rests on runtimes beyond the longest that has ended is a guess as yet.
     """
-    spread = pstdev(sample) / fmean(sample)
+    known = moments(sample)
+    spread = known.sigma / known.mu
     drawn = spread * math.sqrt(1 / done + 1 / max(1, waiting))
     guessed = math.fsum(x for x in sample if x > longest * (1 + ROUNDING)) / math.fsum(sample)
-    return math.hypot(drawn, guessed)
+    return spread, math.hypot(drawn, guessed)
