@@ -67,11 +67,11 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     it would be needed anyway.
     """
     by_now = estimate(run)
-    pairs = supplies(run, by_now, hiring=hiring)
+    supply = supplies(run, by_now, hiring=hiring)
+    cheap = _no_dear_ones_begun(supply)
     sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
     for share in (2.0, 1.0, 0.5, 0.0):
-        if share < 2.0 or not sampled:
-            pairs = _no_dear_ones_begun(pairs)
+        pairs = supply if share == 2.0 and sampled else cheap
         errand = _errand(run, by_now, share * run.settings.prudence)
         table = soonest([group for group, _ in pairs], errand, money_left(run))
         if table is not None:
@@ -84,9 +84,9 @@ def _errand(run: Run, by_now: Estimate, z: float) -> Errand:
     return Errand(run.tasks.waiting * (1 + z * by_now.noise), w, by_now.residual, z)
 
 
-def _no_dear_ones_begun(pairs: list[Supply]) -> list[Supply]:
-    cheap = cheapest_kinds([group for group, _ in pairs], DELTA)
-    return [(g, machines) for g, machines in pairs if not g.fresh or g.cluster in cheap]
+def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
+    cheap = cheapest_kinds([group for group, _ in supply], DELTA)
+    return [(g, machines) for g, machines in supply if not g.fresh or g.cluster in cheap]
 
 
 def _least_money(run: Run) -> Money | None:
