@@ -22,6 +22,7 @@ from typing import Any
 from drill.bed import Bed, make_folder, remove_folder
 from drill.checks import Account, Check, check_all
 from drill.faults import possible
+from figures import Report
 
 SHORT_MINUTES = 0.25
 TASKS, TASKS_SHORT = (40, 120), (20, 40)  # of a bag
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.keep:
         facts["folder"] = str(folder)
     if given.json:
-        print(json.dumps(facts | _as_report(facts)))
+        print(json.dumps(facts | _as_report(facts).as_dict()))
     else:
         _print(facts)
     return 0 if facts["violations"] == 0 else 1
@@ -170,20 +171,17 @@ async def _left(bed: Bed) -> list[str]:
     return [f"{seen.name} ({seen.pid})" for seen in left]
 
 
-def _as_report(facts: dict[str, Any]) -> dict[str, Any]:
+def _as_report(facts: dict[str, Any]) -> Report:
     """As every script here that measures says it."""
-    counted = {**facts["faults"], **{one: facts[one] for one in ("bags", "tasks", "machines")}}
-    return {
-        "figures": [
-            {"what": what, "published": None, "ours": times, "unit": ""}
-            for what, times in counted.items()
-        ],
-        "bars": [
-            {"bar": one["check"], "limit": 0, "value": len(wrong), "ok": not wrong}
-            for one in facts["checks"]
-            for wrong in [one["violations"]]
-        ],
-    }
+    report = Report(facts["name"])
+    for what, times in facts["faults"].items():
+        report.figure(what, None, times)
+    for what in ("bags", "tasks", "machines"):
+        report.figure(what, None, facts[what])
+    for one in facts["checks"]:
+        wrong = len(one["violations"])
+        report.bar(one["check"], 0, wrong, wrong == 0)
+    return report
 
 
 def _print(facts: dict[str, Any]) -> None:
