@@ -2,7 +2,8 @@
 
 Three kinds of Amazon machines, ten of each (T §6.2). A bag has a part of the published tasks, and
 an ATU is that part of an hour: it takes as many ATUs and as many dollars as the whole would.
-A task computes for some 0.1 s and then rests until the machine it runs on would have been done.
+A task computes for some 0.1 s and then rests until the machine it runs on would have been done,
+which depends on the work in it only, not on how long this computer took.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 from bats.common.errors import UsageError
@@ -35,6 +37,7 @@ class App:
     tasks_published: int
     minutes: tuple[float, float, float]  # mean runtimes that the thesis measured, by machine
     argv: tuple[str, ...]
+    size: str  # the parameter that counts the work in a task
     grid: Mapping[str, Any]  # of the tasks
 
     def speeds(self) -> tuple[float, ...]:
@@ -47,6 +50,7 @@ KOHONEN: Final = App(
     (1.66, 0.86, 0.97),
     (sys.executable, str(PROGRAMS / "kohonen.py"), "--iterations", "{iterations}",
      "--seed", "{seed}"),
+    "iterations",
     {"iterations": "3150:5850:300", "seed": "1:50"},
 )  # fmt: skip
 SARSA: Final = App(
@@ -55,6 +59,7 @@ SARSA: Final = App(
     (0.2960, 0.1542, 0.0822),
     (sys.executable, "-S", str(PROGRAMS / "sarsa.py"), "--epochs", "{epochs}",
      "--exploration", "{exploration}", "--rate", "{rate}", "--seed", "{seed}"),
+    "epochs",
     {"epochs": "30:57:3", "exploration": ["0.05", "0.1", "0.2"], "rate": ["0.1", "0.2", "0.3"],
      "seed": "1:6"},
 )  # fmt: skip
@@ -76,8 +81,12 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
     """Raises UsageError when a model minute is too short for the cores there are."""
     sample = sweep(argv=list(app.argv), grid=dict(app.grid))
     cpu_seconds = _cpu_seconds(sample)
+    sizes = [float(sample.parameters(index)[app.size]) for index in range(sample.count)]
     cores = len(os.sched_getaffinity(0))
-    least = sum(app.speeds()) * MACHINES / cores  # then the cores are always busy
+    least = max(
+        sum(app.speeds()) * MACHINES / cores,  # then the cores are always busy
+        max(app.speeds()) * fmean(sizes) / min(sizes),  # then one can pass for any machine
+    )
     shortest = least * cpu_seconds / app.minutes[0]
     minute_seconds = minute_seconds or SPARE * shortest
     if minute_seconds < shortest:
@@ -85,7 +94,7 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
             f"A model minute of {minute_seconds:g} s is too short for {cores} cores to pass for "
             f"{MACHINES * len(PRICES)} machines; --scale should be {shortest:.2g} or more."
         )
-    slowdown = minute_seconds * app.minutes[0] / cpu_seconds
+    pace = minute_seconds * app.minutes[0] / fmean(sizes)
     atu_seconds = 60 * minute_seconds * sample.count / app.tasks_published
     offerings = tuple(
         Offering(
@@ -98,7 +107,7 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
         )
         for (name, price), speed in zip(PRICES.items(), app.speeds(), strict=True)
     )
-    fitted = sweep(argv=[*app.argv, "--slowdown", f"{slowdown:.4g}"], grid=dict(app.grid))
+    fitted = sweep(argv=[*app.argv, "--pace", f"{pace:.6g}"], grid=dict(app.grid))
     return Bag(app, fitted, minute_seconds, atu_seconds, offerings, cpu_seconds)
 
 

@@ -144,7 +144,7 @@ def learn_map(
 
 
 def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    arguments = computing_parser(__doc__)
+    arguments = computing_parser(__doc__, "an iteration")
     arguments.add_argument("--iterations", type=at_least(1), default=10_000, help="flowers shown")
     arguments.add_argument("--rows", type=at_least(2), default=10)
     arguments.add_argument("--columns", type=at_least(2), default=10)
@@ -170,7 +170,7 @@ def main(words: Sequence[str] | None = None) -> None:
         arguments.flowers,
         arguments.seed,
     )
-    keep_pace(arguments)
+    keep_pace(arguments, iterations)
     parameters = {"iterations": iterations, "seed": arguments.seed}
     report({"program": "kohonen"} | parameters | result, arguments.out)
 

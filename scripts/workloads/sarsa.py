@@ -83,7 +83,7 @@ def learn(
 
 
 def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    arguments = computing_parser(__doc__)
+    arguments = computing_parser(__doc__, "an epoch")
     arguments.add_argument("--epochs", type=at_least(1), default=1000, help="days to learn")
     arguments.add_argument("--floors", type=at_least(2), default=5)
     arguments.add_argument("--ticks", type=at_least(1), default=400, help="length of a day")
@@ -121,7 +121,7 @@ def main(words: Sequence[str] | None = None) -> None:
             "random": building.waiting_time(last_day, (anywhere, anywhere)),
         },
     }
-    keep_pace(arguments)
+    keep_pace(arguments, epochs)
     report(result, arguments.out)
 
 

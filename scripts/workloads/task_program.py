@@ -2,6 +2,8 @@
 
 A local machine can pass for a slower or faster one: its worker sets `BATS_SPEED`, and the task
 takes the time that such a machine would need by sleeping, before it reports, for the rest of it.
+That time follows from the work alone. Processor time would not do: the same task takes a seventh
+more of it when thirty are under way than when three are.
 """
 
 import argparse
@@ -9,6 +11,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+
+ROOM = 1.5  # in the pace proposed: another time the same work may take more processor time
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -25,6 +29,13 @@ def positive_float(text: str) -> float:
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def non_negative_float(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 0 or more")
     return value
 
 
@@ -49,8 +60,11 @@ def parser(purpose: str | None) -> argparse.ArgumentParser:
     return arguments
 
 
-def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
-    """For programs that use the processor: how much of it, and how slow a machine of speed 1 is."""
+def computing_parser(purpose: str | None, step: str) -> argparse.ArgumentParser:
+    """For programs that use the processor: how much work, and how fast a machine of speed 1 is.
+
+    `step` is what the size of the task counts, with its article.
+    """
     arguments = parser(purpose)
     arguments.add_argument(
         "--scale",
@@ -59,11 +73,13 @@ def computing_parser(purpose: str | None) -> argparse.ArgumentParser:
         help="factor on the size of the task, to fit a sweep to the machine at hand (default: 1)",
     )
     arguments.add_argument(
-        "--slowdown",
-        type=positive_float,
-        default=1.0,
-        help="how many times slower than this machine one of speed 1 is (default: 1)",
+        "--pace",
+        metavar="SECONDS",
+        type=non_negative_float,
+        default=0.0,
+        help=f"how long {step} takes on a machine of speed 1 (default: 0, as fast as this one can)",
     )
+    arguments.set_defaults(step=step)
     return arguments
 
 
@@ -84,21 +100,31 @@ def report(result: Mapping[str, object], out: str | None) -> None:
 
 
 def check_pace(arguments: argparse.Namespace) -> None:
-    """Refuse to pass for a machine that is faster than the one at hand; asked before the work."""
-    if arguments.speed > arguments.slowdown:
+    """Refuse another speed when nothing says what speed 1 is; asked before the work."""
+    if arguments.speed != 1 and not arguments.pace:
         raise SystemExit(
-            f"A machine of speed {arguments.speed:g} cannot be emulated when this machine is "
-            f"{arguments.slowdown:g} times as fast as one of speed 1; "
-            f"set --slowdown to {arguments.speed:g} or more."
+            f"Set --pace, the seconds that {arguments.step} takes on a machine of speed 1, "
+            f"to pass for one of speed {arguments.speed:g}."
         )
 
 
-def keep_pace(arguments: argparse.Namespace) -> None:
-    """Sleep until the emulated machine would have done the work that this process has done.
+def keep_pace(arguments: argparse.Namespace, steps: int) -> None:
+    """Sleep until the emulated machine would have done the work; refuse when this one is slower.
 
-    Measured in processor time, so that tasks crowding on few cores do not appear to be longer.
+    By processor time: a task that only waited for a core is late, but its pace is not too short.
     """
-    rest_until_age(time.process_time() * arguments.slowdown / arguments.speed)
+    if not arguments.pace:
+        return
+    seconds = steps * arguments.pace / arguments.speed
+    used = time.process_time()
+    if used > seconds:
+        proposed = ROOM * used * arguments.speed / steps
+        raise SystemExit(
+            f"The task took {used:.3g} s of processor time and a machine of speed "
+            f"{arguments.speed:g} has {seconds:.3g} s for it, so this computer cannot pass for "
+            f"one. Set --pace to {proposed:.2g} or more."
+        )
+    rest_until_age(seconds)
 
 
 def rest_until_age(seconds: float) -> None:

@@ -1,27 +1,25 @@
 """A program that computes takes the time that the machine it passes for would need."""
 
+import re
 import subprocess
 import sys
 import time
-from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 from run_workload import WORKLOADS, result, run
 
-
-def processor_seconds() -> float:
-    usage = getrusage(RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+SIZES = [("kohonen", "--iterations"), ("sarsa", "--epochs")]
 
 
-@pytest.mark.parametrize(("program", "size"), [("kohonen", "--iterations"), ("sarsa", "--epochs")])
-def test_a_slow_machine_is_emulated_by_rest_and_changes_no_result(program: str, size: str):
+@pytest.mark.parametrize(("program", "size"), SIZES)
+def test_another_machine_is_emulated_by_rest_and_changes_no_result(program: str, size: str):
     plain = result(program, size, 20)
-    began, used = time.monotonic(), processor_seconds()
-    slow = result(program, size, 20, "--slowdown", 3, speed="0.5")
-    lasted, worked = time.monotonic() - began, processor_seconds() - used
-    assert slow == plain
-    assert lasted > 3 / 0.5 * worked * 0.6  # the end of the process takes some of its time, too
+    began = time.monotonic()
+    emulated = result(program, size, 40, "--scale", 0.5, "--pace", 0.08, speed="1.6")
+    lasted = time.monotonic() - began
+    assert emulated == plain
+    # The start of a process is known to a hundredth of a second; its end may wait for a core.
+    assert 20 * 0.08 / 1.6 - 0.02 < lasted < 20 * 0.08 / 1.6 + 3
 
 
 @pytest.mark.parametrize(("program", "size"), [("kohonen", "iterations"), ("sarsa", "epochs")])
@@ -30,10 +28,31 @@ def test_one_factor_makes_a_task_smaller_without_making_it_vanish(program: str, 
     assert result(program, f"--{size}", 500, "--scale", 1e-9)[size] == 1
 
 
-def test_a_machine_faster_than_this_one_is_refused_before_the_work():
-    done = run("sarsa", "--epochs", 10**9, "--slowdown", 2, speed="3")
+@pytest.mark.parametrize(
+    ("program", "size", "step"),
+    [("kohonen", "--iterations", "an iteration"), ("sarsa", "--epochs", "an epoch")],
+)
+def test_another_speed_without_a_pace_is_refused_before_the_work(
+    program: str, size: str, step: str
+):
+    done = run(program, size, 10**9, speed="3")
     assert done.returncode == 1
-    assert "set --slowdown to 3 or more" in done.stderr
+    assert done.stderr == (
+        f"Set --pace, the seconds that {step} takes on a machine of speed 1, "
+        "to pass for one of speed 3.\n"
+    )
+
+
+@pytest.mark.parametrize(("program", "size"), SIZES)
+def test_a_machine_too_fast_to_pass_for_gets_no_result_but_the_pace_that_gives_one(
+    program: str, size: str
+):
+    done = run(program, size, 20, "--pace", 1e-6, speed="3")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "a machine of speed 3 has 6.67e-06 s" in done.stderr
+    advice = re.search(r"Set --pace to (\S+) or more", done.stderr)
+    assert advice is not None
+    assert result(program, size, 20, "--pace", advice[1], speed="3") == result(program, size, 20)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +61,8 @@ def test_a_machine_faster_than_this_one_is_refused_before_the_work():
         (("sarsa", "--epochs", "0"), "0 is not 1 or more"),
         (("sarsa", "--arrivals", "1.5"), "1.5 is not between 0 and 1"),
         (("kohonen", "--rate", "-1"), "-1 is not a number above 0"),
+        (("kohonen", "--pace", "-1"), "-1 is not a number of 0 or more"),
+        (("sarsa", "--pace", "nan"), "nan is not a number of 0 or more"),
         (("sleeper", "--index", "1", "--speed", "inf"), "inf is not a number above 0"),
     ],
 )
