@@ -43,7 +43,7 @@ class Ahead:
 
     table: Timetable
     pairs: list[Supply]
-    share: float  # of the prudence wanted
+    room: float  # for error, in standard deviations
     noise: float  # the relative error of its end
 
     @property

@@ -9,8 +9,9 @@ from bats.common.money import Money
 class Bounds:
     """With this confidence the bag ends within `makespan_seconds` and costs at most `cost`.
 
-    The chances are those of staying within the budget and the deadline asked about; without one
-    they are 1. The median run takes `median_seconds` and costs `median_cost`.
+    The budget asked about is never exceeded: its chance is that it suffices. The deadline's is that
+    it is kept. Without one they are 1. The median run takes `median_seconds` and costs
+    `median_cost`.
     """
 
     confidence: float

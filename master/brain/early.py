@@ -65,7 +65,7 @@ def _slower(cluster: Cluster, share: float) -> Cluster:
 def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
     left = run.ledger.left
     assert left is not None
-    tasks = run.tasks.unfinished * (1 + 2 * run.settings.prudence * noise)
+    tasks = run.tasks.unfinished * (1 + run.settings.room * noise)
     money = Money(left + run.ledger.reserved)
     plan = PLANNERS[run.settings.planner].fastest(Problem(clusters, tasks, money))
     return plan.mix if plan else (0,) * len(clusters)

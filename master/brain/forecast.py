@@ -10,9 +10,13 @@ from dataclasses import replace
 from statistics import fmean
 
 from bats.common.money import NOTHING, Money
+from bats.master.brain import planning
+from bats.master.brain.adopting import supplies
 from bats.master.brain.bounds import Bounds
+from bats.master.brain.estimate import estimate
 from bats.master.brain.known import known_runtimes
 from bats.master.brain.machine import Machine, MachineState
+from bats.master.brain.means import Means
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.outlook import pace
 from bats.master.brain.predictors import Question, Standing
@@ -26,12 +30,12 @@ def promised(run: Run) -> tuple[Schedule, ...]:
     plan = run.plan
     if plan is None or not run.schedules or run.chosen in {"", *(s.name for s in run.schedules)}:
         return run.schedules
-    estimate = plan_of(run.planning_clusters(), plan.tasks, plan.mix)
+    expected = plan_of(run.planning_clusters(), plan.tasks, plan.mix)
     coming = (m.id for m in run.alive() if m.state is MachineState.REQUESTED)
     left = run.ledger.left or NOTHING
     budget = Money(left + sum(run.ledger.reserved_for(machine) for machine in coming))
     own = Schedule(
-        run.chosen, budget, plan.mix, estimate.makespan_seconds, estimate.cost, delta_n=0
+        run.chosen, budget, plan.mix, expected.makespan_seconds, expected.cost, delta_n=0
     )
     return (*run.schedules, own)
 
@@ -50,8 +54,10 @@ def questions(
     ends_at = run.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
+    means = _means(run)
     asked = []
     for schedule in schedules:
+        allowed = allowance(schedule, left)
         standing, tasks = _standing(run, clusters, samples, schedule.mix)
         asked.append(
             Question(
@@ -59,15 +65,30 @@ def questions(
                 samples,
                 tasks,
                 schedule.mix,
-                allowance(schedule, left),
+                allowed,
                 None if ends_at is None else max(0.0, ends_at - run.now),
                 replicate=run.settings.replicate and run.settings.tail != "none",
                 confidence=confidence,
                 seed=run.settings.seed,
                 standing=standing,
+                means=means and replace(means, money=_money(run, schedule, allowed)),
             )
         )
     return tuple(asked)
+
+
+def _means(run: Run) -> Means | None:
+    """None where plans keep no room: the paper's way, and for a deadline."""
+    if not planning.by_timetable(run):
+        return None
+    by_now = estimate(run)
+    return planning.means(run, by_now, supplies(run, by_now, hiring=True), NOTHING)
+
+
+def _money(run: Run, schedule: Schedule, allowed: Money) -> Money:
+    """What is left of it; machines that were asked for with the choice have had their part."""
+    left = run.ledger.left
+    return allowed if left is None or schedule.name != run.chosen else left
 
 
 def _standing(

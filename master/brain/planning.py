@@ -1,8 +1,8 @@
 """Solving for the money and the tasks left, with room for what is not known (science.md, 4)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from bats.common.billing import charge_atus
 from bats.common.money import Money
@@ -10,6 +10,7 @@ from bats.master.brain import fleet
 from bats.master.brain.adopting import Ahead, Supply, adopt, follow, supplies
 from bats.master.brain.deadline import cheapest_within
 from bats.master.brain.estimate import Estimate, estimate
+from bats.master.brain.means import Means
 from bats.master.brain.mix import Cluster
 from bats.master.brain.outlook import Outlook, outlook
 from bats.master.brain.planners import PLANNERS
@@ -17,10 +18,7 @@ from bats.master.brain.problem import Plan as Solution
 from bats.master.brain.problem import Problem
 from bats.master.brain.sample_size import DELTA, sample_size
 from bats.master.brain.state import Run
-from bats.master.brain.timetable import Errand, cheapest_kinds, soonest
-
-UNCOUNTED: Final = Money(10**18)
-"""Stands for a budget that nobody counts."""
+from bats.master.brain.timetable import UNCOUNTED, Errand, cheapest_kinds
 
 
 def money_left(run: Run) -> Money:
@@ -61,7 +59,7 @@ def by_timetable(run: Run) -> bool:
 
 
 def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
-    """The soonest end, with room for error if the money allows, with less room if it does not.
+    """The soonest end with room for error; where the money does not pay for that, the surest.
 
     With less room, or while little is known, nothing but the cheapest kind of machine is begun:
     it would be needed anyway.
@@ -69,19 +67,22 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     by_now = estimate(run)
     supply = supplies(run, by_now, hiring=hiring)
     cheap = _no_dear_ones_begun(supply)
-    sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
-    for share in (2.0, 1.0, 0.5, 0.0):
-        pairs = supply if share == 2.0 and sampled else cheap
-        errand = _errand(run, by_now, share * run.settings.prudence)
-        table = soonest([group for group, _ in pairs], errand, money_left(run))
+    if run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA:
+        table = means(run, by_now, supply, money_left(run)).table(run.settings.room)
         if table is not None:
-            return Ahead(table, pairs, share, by_now.noise)
-    return None
+            return Ahead(table, supply, run.settings.room, by_now.noise)
+    found = means(run, by_now, cheap, money_left(run)).surest(0.0, run.settings.room)
+    if found is None:
+        return None
+    room, table = found
+    return Ahead(table, cheap, room, by_now.noise)
 
 
-def _errand(run: Run, by_now: Estimate, z: float) -> Errand:
-    w = (1 + by_now.spread**2) / 2
-    return Errand(run.tasks.waiting * (1 + z * by_now.noise), w, by_now.residual, z)
+def means(run: Run, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
+    """For what is to be done yet."""
+    errand = Errand(run.tasks.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
+    groups = tuple(group for group, _ in supply)
+    return Means(groups, errand, by_now.noise, money, run.settings.room)
 
 
 def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
@@ -92,19 +93,22 @@ def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
 def _least_money(run: Run) -> Money | None:
     """What a timetable without room for error costs at least, within a hundredth."""
     by_now = estimate(run)
-    groups = [group for group, _ in _no_dear_ones_begun(supplies(run, by_now, hiring=True))]
-    errand = _errand(run, by_now, 0.0)
-    if soonest(groups, errand, UNCOUNTED) is None:
+    cheap = _no_dear_ones_begun(supplies(run, by_now, hiring=True))
+
+    def suffices(money: int) -> bool:
+        return means(run, by_now, cheap, Money(money)).table(0.0) is not None
+
+    if not suffices(UNCOUNTED):
         return None
     short = enough = max(1, money_left(run))
-    while soonest(groups, errand, Money(enough)) is None:
+    while not suffices(enough):
         short, enough = enough, 2 * enough
     while enough - short > enough // 100:
         middle = (short + enough) // 2
-        if soonest(groups, errand, Money(middle)) is None:
-            short = middle
-        else:
+        if suffices(middle):
             enough = middle
+        else:
+            short = middle
     return Money(enough)
 
 

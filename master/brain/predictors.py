@@ -8,6 +8,7 @@ tasks, start delays, the tail and its copies, and money that counts in whole ATU
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +20,7 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.brain.bounds import Bounds
 from bats.master.brain.intervals import budget_bound, makespan_bound, moments
+from bats.master.brain.means import Means
 from bats.master.brain.mix import Cluster, Mix
 from bats.master.brain.regression import SAME, Line, fit
 from bats.master.brain.rollout import Floats, Lines, MeanBeyond, Slots, Tail, replicate, run_bag
@@ -63,6 +65,7 @@ class Question:
     confidence: float = 0.9
     seed: int = 0
     standing: tuple[Standing, ...] = ()
+    means: Means | None = None  # what the budget makes of it; None: nothing is known of that
 
 
 Predictor = Callable[[Question], Bounds]
@@ -161,16 +164,20 @@ def resampling(question: Question) -> Bounds:
     busy = np.maximum.reduceat(tail.used, first, axis=1)
     costs = _costs(question, machines, busy, there, sum(question.mix) / len(machines))
     budget, deadline = question.budget, question.deadline_seconds
-    makespans = np.sort(_within(question, tail.makespan, costs, rng))
+    makespans = np.sort(tail.makespan)
     costs.sort()
+    delay, longest, chance = 1.0, 1.0, 1.0
+    if budget is not None:
+        delay, longest, chance = _limited(question, budget, costs)
+        costs = [min(cost, budget) for cost in costs]
     at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
     return Bounds(
         question.confidence,
-        float(makespans[at]),
+        float(makespans[at]) * longest,
         costs[at],
-        1.0 if budget is None else sum(cost <= budget for cost in costs) / runs,
-        1.0 if deadline is None else float(np.mean(makespans <= deadline)),
-        float(np.median(makespans)),
+        chance,
+        1.0 if deadline is None else float(np.mean(makespans * delay <= deadline)),
+        float(np.median(makespans)) * delay,
         costs[(runs - 1) // 2],
     )
 
@@ -224,22 +231,19 @@ def _costs(
     return [Money(total) for total in totals]
 
 
-def _within(
-    question: Question, makespans: Floats, costs: list[Money], rng: np.random.Generator
-) -> Floats:
-    """Where the money ends first, some machines leave and others do their work: up to an ATU more.
-
-    How much of one is not known before: any part is as likely.
+def _limited(
+    question: Question, budget: Money, costs: Sequence[Money]
+) -> tuple[float, float, float]:
+    """By what factors the budget delays the median run, that needs half of the room that is kept,
+    and one that needs all of it; the chance that the budget suffices.
     """
-    if question.budget is None:
-        return makespans
-    paid = (
-        cluster.offering.atu_seconds
-        for a, cluster in zip(question.mix, question.clusters, strict=True)
-        if a and not cluster.offering.free
-    )
-    short = np.array([cost > question.budget for cost in costs])
-    return makespans + short * rng.random(makespans.size) * min(paid, default=0.0)
+    means = question.means
+    if means is None:
+        return 1.0, 1.0, sum(cost <= budget for cost in costs) / len(costs)
+    spare = means.spare()
+    kept = min(max(0.0, spare), means.room)
+    half, whole = (means.delay(question.mix, z) for z in (kept / 2, kept))
+    return half, max(half, whole), NormalDist().cdf(spare)
 
 
 def _line(base: Sequence[float], sample: Sequence[float]) -> Line:

@@ -37,7 +37,7 @@ class Settings:
     tail: str = "stochastic+random"
     planner: str = "knapsack"
     upgrade: bool = True  # take a meaningfully faster mix for the same money
-    prudence: float = 1.0  # room for what is not known yet, in standard errors; 0: as in the paper
+    prudence: float = 1.0  # 1: room for two standard errors, `room`; 0: as in the paper
     monitor_seconds: float = 0.0  # 0: a twelfth of the shortest ATU, at least 5 s
     term_seconds: float = 60.0  # shorter ATUs are reserved several at a time, for about so long
     retries: int = 1  # how often a task may fail before it is given up
@@ -48,3 +48,8 @@ class Settings:
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
     seed: int = 0
+
+    @property
+    def room(self) -> float:
+        """What plans keep for what is not known yet, in standard errors."""
+        return 2 * self.prudence

@@ -16,7 +16,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
@@ -28,6 +28,9 @@ STEP: Final = 1.02
 """Whether there is an end that can be paid is looked for in strides, the soonest then in steps."""
 
 HALVINGS: Final = 10
+
+UNCOUNTED: Final = Money(10**18)
+"""Stands for a budget that nobody counts."""
 
 FINEST: Final = 16
 """ATUs much shorter than a task are looked at several at a time, a task lasting so many."""
@@ -98,7 +101,11 @@ class Errand:
     tasks: float  # N, with room for error
     waste: float  # w
     residual: Residual
-    deviations: float  # room for the tail, in standard deviations of what it costs
+    deviations: float = 0.0  # room for the tail, in standard deviations of what it costs
+
+    def with_room(self, noise: float, z: float) -> "Errand":
+        """For z standard deviations: of the tasks' mean, by its `noise`, and of the tail's cost."""
+        return replace(self, tasks=self.tasks * (1 + z * noise), deviations=max(0.0, z))
 
 
 def soonest(groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:

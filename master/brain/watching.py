@@ -62,7 +62,7 @@ def _keep_to_timetable(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -
     cause = "behind the plan"
     if ahead.hires:
         without = planning.look_ahead(run, hiring=False)
-        if without is not None and without.share >= ahead.share:
+        if without is not None and without.room >= ahead.room:
             cause = "faster for the same money"
             if not run.settings.upgrade or 1 - ahead.ends / without.ends <= ahead.noise:
                 ahead = without

@@ -1,7 +1,7 @@
 """Questions about offered schedules know the machines that are there and what they are paid for."""
 
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,37 @@ def test_the_90_percent_bound_holds_though_the_schedule_leaves_no_money_to_spare
     kept = [promise_and_outcome("normal", one) for one in settings]
     held = [promise.bounds and took <= promise.bounds.makespan_seconds for promise, took, _ in kept]
     assert sum(map(bool, held)) >= 19, held
+
+
+@pytest.mark.parametrize("kind", ["normal", "levy", "multi-modal"])
+def test_the_chance_that_is_told_is_the_share_of_runs_that_the_money_finishes(kind: str):
+    rules = ("cheapest", "cheapest+10%", "cheapest+20%", "fastest")
+    kept = [chance_and_outcome(kind, rule, seed) for rule in rules for seed in range(8)]
+    told, finished = (fmean(column) for column in zip(*kept, strict=True))
+    assert 0.3 < finished < 0.95  # so that there is something to tell
+    assert told == pytest.approx(finished, abs=0.2)
+
+
+def chance_and_outcome(kind: str, rule: str, seed: int) -> tuple[float, bool]:
+    """Of a bag for which a schedule is chosen by name: its budget and nothing more."""
+    offerings = tuple(replace(one, boundary_seconds=300.0) for one in OFFERINGS)
+    settings = Settings(300, offerings, rule=ASK, seed=seed)
+    tasks = WORKLOADS[kind].draw(settings.tasks, np.random.default_rng(seed))
+    chances: list[float] = []
+
+    def answers(schedules: tuple[Schedule, ...], now: float) -> tuple[float, Chosen]:
+        run = world.engine.run
+        chosen = [one for one in schedules if one.name == rule]
+        chances.extend(predict(one).chance_in_budget for one in questions(run, chosen))
+        return now, Chosen(rule)
+
+    world = Simulation(
+        settings,
+        lambda task, cluster: float(tasks[task]) / SPEEDS[cluster],
+        Conditions(start_seconds=lambda _rng, _cluster: 240.0, answers=answers),
+    )
+    done = len(world.run().records)
+    return chances[-1], done == settings.tasks
 
 
 def promise_and_outcome(kind: str, settings: Settings) -> tuple[Schedule, float, Money]:

@@ -2,7 +2,6 @@
 
 import math
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -168,16 +167,13 @@ def test_six_schedules_of_a_thousand_tasks_and_a_million_tasks_are_predicted_whi
     assert time.process_time() - began < 5
 
 
-def test_who_may_not_spend_more_takes_longer_by_up_to_an_atu():
+def test_the_bound_on_the_cost_is_never_above_the_budget():
     sample = exponential(30)
-    free, capped, ample = (
-        predict(question(sample, 300, (9, 9, 9), budget=budget))
-        for budget in (None, money(170), money(10_000))
+    free, capped = (
+        predict(question(sample, 300, (9, 9, 9), budget=budget)) for budget in (None, money(170))
     )
+    assert free.cost > capped.cost == money(170)
     assert capped.chance_in_budget < 0.5
-    assert free == replace(ample, chance_in_budget=1.0)
-    assert free.median_seconds < capped.median_seconds < free.median_seconds + 3600
-    assert free.makespan_seconds < capped.makespan_seconds < free.makespan_seconds + 3600
 
 
 def test_the_last_of_paid_time_that_a_machine_needs_to_stop_is_not_worked():
