@@ -14,6 +14,8 @@ from bats.master.brain.mix import Mix
 from bats.master.brain.timetable import UNCOUNTED, Errand, Group, Timetable, soonest
 
 SUREST: Final = 3.0
+"""More room, in standard deviations, is not asked for."""
+
 HALVINGS: Final = 6
 
 
