@@ -53,9 +53,7 @@ def why_not(run: Run, chosen: Chosen) -> str:
     tasks = outlook(run, clusters).N_e
     if not tasks or not any(c.limit for c in clusters):
         return ""
-    spent = run.ledger.committed
-    total = chosen.budget if chosen.budget is not None else run.settings.budget
-    budget = None if total is None else Money(max(0, total - spent))
+    budget = run.ledger.left_of(_own_budget(run, chosen))
     currency = run.settings.currency
     try:
         if chosen.deadline_seconds is not None:
@@ -64,8 +62,13 @@ def why_not(run: Run, chosen: Chosen) -> str:
         elif budget is not None:
             within_budget(clusters, tasks, budget, currency=currency)
     except CannotBeMetError as refusal:
-        return f"{refusal} {run.shown(spent)} of the budget is spent or reserved already."
+        spent = run.shown(run.ledger.committed)
+        return f"{refusal} {spent} of the budget is spent or reserved already."
     return ""
+
+
+def _own_budget(run: Run, chosen: Chosen) -> Money | None:
+    return run.settings.budget if chosen.budget is None else chosen.budget
 
 
 def choose(run: Run, chosen: Chosen) -> None:
@@ -73,7 +76,7 @@ def choose(run: Run, chosen: Chosen) -> None:
     if run.phase is Phase.SAMPLING:
         return
     now = run.now
-    budget = chosen.budget if chosen.budget is not None else run.settings.budget
+    budget = _own_budget(run, chosen)
     if chosen.deadline_seconds is not None:
         run.deadline_at = run.began_at + chosen.deadline_seconds
     if chosen.cushion is not None:
@@ -83,8 +86,8 @@ def choose(run: Run, chosen: Chosen) -> None:
     if by_rule is None:
         run.ledger.limit = committed if budget is None else budget  # never without a limit
     else:
-        left = None if budget is None else Money(budget - committed)
-        run.ledger.limit = Money(committed + allowance(by_rule, left))
+        allowed = allowance(by_rule, run.ledger.left_of(budget))
+        run.ledger.limit = Money(committed + allowed)
         run.delta_n = by_rule.delta_n
     run.chosen = _called(run, by_rule, budget) or chosen.rule
     run.chosen_at = now

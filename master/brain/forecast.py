@@ -47,8 +47,7 @@ def questions(
 
     The budget asked about is what its choice would allow; a cushion comes on top only if granted.
     """
-    budget = run.settings.budget
-    left = None if budget is None else Money(max(0, budget - run.ledger.committed))
+    left = run.ledger.left_of(run.settings.budget)
     clusters = run.planning_clusters()
     samples = tuple(tuple(known_runtimes(run, c)) for c in run.clusters)
     ends_at = run.deadline_at

@@ -32,7 +32,11 @@ class Ledger:
     @property
     def left(self) -> Money | None:
         """What may still be reserved; None when nobody counts."""
-        return None if self.limit is None else Money(max(0, self.limit - self.committed))
+        return self.left_of(self.limit)
+
+    def left_of(self, budget: Money | None) -> Money | None:
+        """What a budget for the whole run, if there is one, has not been committed to yet."""
+        return None if budget is None else Money(max(0, budget - self.committed))
 
     def covers(self, amount: Money) -> bool:
         return self.limit is None or amount <= 0 or self.committed + amount <= self.limit
