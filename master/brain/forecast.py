@@ -47,6 +47,8 @@ def questions(
 
     The budget asked about is what its choice would allow; a cushion comes on top only if granted.
     """
+    if not schedules:
+        return ()  # perhaps nothing is known yet
     left = run.ledger.left_of(run.settings.budget)
     clusters = run.planning_clusters()
     samples = tuple(tuple(known_runtimes(run, c)) for c in run.clusters)

@@ -15,7 +15,7 @@ from bats.master.brain.forecast import foretold, promised, questions
 from bats.master.brain.mix import Cluster
 from bats.master.brain.predictors import Question, Standing, predict
 from bats.master.brain.schedules import Schedule
-from bats.master.brain.settings import ASK, Settings
+from bats.master.brain.settings import ASK, Sampling, Settings
 from bats.master.brain.state import Phase
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.workloads import WORKLOADS
@@ -52,6 +52,19 @@ def test_a_bag_of_equal_tasks_takes_as_long_as_the_forecast_says():
     offered = foretold(world.engine.run.schedules, bounds)
     assert [schedule.bounds for schedule in offered] == bounds
     assert offered[-1].makespan_seconds == bounds[-1].median_seconds
+
+
+@pytest.mark.parametrize("limits", [{}, {"budget": money(200)}, {"sampling": Sampling.NONE}])
+def test_there_is_nothing_to_ask_while_nothing_is_offered(limits: dict[str, Any]):
+    unoffered = []
+
+    def look(engine: Engine) -> None:
+        if not engine.run.schedules:
+            unoffered.append(questions(engine.run, promised(engine.run)))
+
+    settings = Settings(40, OFFERINGS, **limits)
+    Simulation(settings, lambda _task, _cluster: 600.0, after_event=look).run()
+    assert set(unoffered) == {()}
 
 
 @pytest.mark.parametrize(
