@@ -16,7 +16,8 @@ from bats.master.brain.timetable import UNCOUNTED, Errand, Group, Timetable, soo
 SUREST: Final = 3.0
 """More room, in standard deviations, is not asked for."""
 
-HALVINGS: Final = 6
+EXACTLY: Final = 1 / 8
+"""Room is known to so much of a standard deviation: an eighth is a few percent of chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Means:
         found = self.table(low)
         if found is None:
             return None
-        for _ in range(HALVINGS):
+        while high - low > EXACTLY:
             middle = (low + high) / 2
             better = self.table(middle)
             if better is None:

@@ -9,7 +9,7 @@ from workbench import HOUR, MINUTE
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.means import SUREST, Means
+from bats.master.brain.means import EXACTLY, SUREST, Means
 from bats.master.brain.timetable import Errand, Group, Residual
 
 CHEAP = Offering(ClusterName("cheap"), money(3), HOUR, 10)
@@ -39,7 +39,7 @@ def test_more_money_leaves_more_room():
 def test_the_room_is_the_most_that_trying_all_finds(budget: int):
     given = means(budget)
     tried = [z for z in np.arange(-SUREST, SUREST + 0.01, 0.02) if given.table(float(z))]
-    assert given.spare() == pytest.approx(max(tried), abs=2 * SUREST / 2**6)
+    assert given.spare() == pytest.approx(max(tried), abs=EXACTLY)
 
 
 def test_money_to_spare_delays_nothing():
