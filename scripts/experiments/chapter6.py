@@ -16,7 +16,6 @@ from bats.common.money import Money, as_decimal
 from bats.master.brain.settings import ASK, Settings
 from bats.master.report.charts import scatter
 from bats.master.report.timeline import timeline
-from bats.master.store.rows import TaskRow
 
 from . import drawings, lab
 from .apps import KOHONEN, PRICES, SARSA, App, Bag, bag
@@ -150,7 +149,7 @@ def _tell(app: App, fitted: Bag, runs: Sequence[Run]) -> list[Part]:
         f"ATU {fitted.atu_seconds:.0f} s: as many ATUs and dollars as the whole bag would need. "
         f"Chosen are the cheapest schedule whose budget suffices with {LIKELY:.0%} and whose time "
         f"is known to {DEVIATION:.0%}, and the fastest. "
-        f"{_result(app, runs)}{lab.again(run.live for run in runs)}"
+        f"{in_words(app, results(runs[-1].live))}{lab.again(run.live for run in runs)}"
     )
     return [
         words,
@@ -161,27 +160,20 @@ def _tell(app: App, fitted: Bag, runs: Sequence[Run]) -> list[Part]:
     ]
 
 
-def _result(app: App, runs: Sequence[Run]) -> str:
+def results(live: lab.Live) -> list[dict[str, Any]]:
     """What the tasks computed: they are real."""
-    found = list(_printed(runs[-1].live.tasks))
-    if not found:
-        return ""
+    return [json.loads(text) for text in live.printed if text]
+
+
+def in_words(app: App, computed: Sequence[Mapping[str, Any]]) -> str:
     if app is KOHONEN:
-        purity = fmean(one["fresh_purity"] for one in found)
+        purity = fmean(one["fresh_purity"] for one in computed)
         return f"The maps tell the species of {100 * purity:.0f} % of flowers they have not seen."
-    ratio = fmean(one["total_waiting_time"] / one["baseline"]["random"] for one in found)
+    ratio = fmean(one["total_waiting_time"] / one["baseline"]["random"] for one in computed)
     return (
         "After so few days of learning passengers wait "
         f"{ratio:.1f} times as long as with cars sent anywhere."
     )
-
-
-def _printed(rows: Iterable[TaskRow]) -> Iterable[dict[str, Any]]:
-    for row in rows:
-        try:
-            yield json.loads(row.excerpt)
-        except ValueError:  # longer than what is kept at hand
-            continue
 
 
 def _schedules(runs: Sequence[Run]) -> Table:

@@ -31,6 +31,7 @@ from bats.master.client import Bag, connect
 from bats.master.report.account import Account, account
 from bats.master.service.early import warmed
 from bats.master.service.options import Options
+from bats.master.service.reading import output
 from bats.master.store.reader import Reader
 from bats.master.store.rows import TaskRow
 from bats.master.sweep.sweep import Sweep
@@ -53,6 +54,7 @@ class Live:
     account: Account
     journal: list[tuple[float, Event]]
     tasks: list[TaskRow]
+    printed: list[bytes]  # what each task wrote to its standard output
     schedules: Schedules  # as offered when the choice was made
     chosen: str
     stood_still: list[float]  # seconds: for how long the computer did, in each run thrown away
@@ -196,10 +198,12 @@ def _read(
     stood_still: list[float],
 ) -> Live:
     with Reader(state) as reader:
+        tasks = list(reader.every_task(bag))
         return Live(
             account(reader, bag),
             [(now, event_from(msgpack.unpackb(raw))) for _, now, raw in reader.events(bag)],
-            list(reader.every_task(bag)),
+            tasks,
+            [output(reader, bag, row.task, 0, "out", 0)["data"] for row in tasks],
             schedules,
             chosen,
             stood_still,

@@ -7,10 +7,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from experiments import chapter6, lab
+from experiments.apps import SARSA
 from experiments.decisions import compare, decisions
 from studies.table2_1 import settings
 from studies.two_clusters import SCENARIOS, sleep_bag
 
+from bats.common.money import NOTHING
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.settings import Settings
+from bats.master.client import sweep
 from bats.master.simulate.driver import Conditions, Simulation
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "live.py"
@@ -32,6 +38,17 @@ def test_a_small_experiment_with_real_workers_keeps_its_budget_and_leaves_one_pa
     assert "Published, simulated and live" in page
     assert page.count("<svg") >= 3
     assert not re.search('(?:src|href)="(?!#)', page), "the page needs another file"
+
+
+def test_what_the_real_tasks_of_a_run_computed_can_be_told():
+    small = sweep(argv=[*SARSA.argv], grid={**SARSA.grid, "epochs": [5], "rate": ["0.1"]})
+    free = Offering(ClusterName("here"), NOTHING, 60.0, 2)
+    live = lab.run(small, Settings(small.count, (free,)))
+    assert live.complete
+    computed = chapter6.results(live)
+    assert len(computed) == small.count == 18
+    assert {one["program"] for one in computed} == {"sarsa"}
+    assert "times as long as with cars sent anywhere" in chapter6.in_words(SARSA, computed)
 
 
 def journal(boot_seconds: float):
