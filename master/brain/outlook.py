@@ -48,8 +48,9 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     if machine.offering.free:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
-    ends = machine.stop_by if run.settings.prudence else machine.paid_until  # as in the paper
-    delta = ends(run.now) - run.now - left
+    # As planned with: the paper knows no boundary (`Run.planning_clusters`).
+    works_until = machine.paid_until(run.now) - cluster.offering.boundary_seconds
+    delta = works_until - run.now - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0
         return Pace(v, 0, delta, unfit)

@@ -67,7 +67,8 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     by_now = estimate(run)
     supply = supplies(run, by_now, hiring=hiring)
     cheap = _no_dear_ones_begun(supply)
-    if run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA:
+    sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
+    if sampled and len(cheap) < len(supply):
         table = means(run, by_now, supply, money_left(run)).table(run.settings.room)
         if table is not None:
             return Ahead(table, supply, run.settings.room, by_now.noise)

@@ -98,7 +98,7 @@ class Residual:
 class Errand:
     """What is to be done: N tasks, of which the runtimes in `residual` are known."""
 
-    tasks: float  # N, with room for error
+    tasks: float  # N
     waste: float  # w
     residual: Residual
     deviations: float = 0.0  # room for the tail, in standard deviations of what it costs

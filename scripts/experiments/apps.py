@@ -82,10 +82,11 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
     sample = sweep(argv=list(app.argv), grid=dict(app.grid))
     cpu_seconds = _cpu_seconds(sample)
     sizes = [float(sample.parameters(index)[app.size]) for index in range(sample.count)]
+    mean_size = fmean(sizes)
     cores = len(os.sched_getaffinity(0))
     least = max(
         sum(app.speeds()) * MACHINES / cores,  # then the cores are always busy
-        max(app.speeds()) * fmean(sizes) / min(sizes),  # then one can pass for any machine
+        max(app.speeds()) * mean_size / min(sizes),  # then one can pass for any machine
     )
     shortest = least * cpu_seconds / app.minutes[0]
     minute_seconds = minute_seconds or SPARE * shortest
@@ -94,7 +95,7 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
             f"A model minute of {minute_seconds:g} s is too short for {cores} cores to pass for "
             f"{MACHINES * len(PRICES)} machines; --scale should be {shortest:.2g} or more."
         )
-    pace = minute_seconds * app.minutes[0] / fmean(sizes)
+    pace = minute_seconds * app.minutes[0] / mean_size
     atu_seconds = 60 * minute_seconds * sample.count / app.tasks_published
     offerings = tuple(
         Offering(

@@ -147,8 +147,8 @@ def _tell(app: App, fitted: Bag, runs: Sequence[Run]) -> list[Part]:
         f"{fitted.cpu_seconds:.2f} s processor time each; machines of speed {speeds}, "
         f"{len(PRICES)} kinds, ten of each. A model minute lasts {fitted.minute_seconds:.2f} s, an "
         f"ATU {fitted.atu_seconds:.0f} s: as many ATUs and dollars as the whole bag would need. "
-        f"Chosen are the cheapest schedule whose budget suffices with {LIKELY:.0%} and whose time "
-        f"is known to {DEVIATION:.0%}, and the fastest. "
+        f"Chosen are the cheapest schedule whose budget suffices with a chance of {LIKELY:.0%} and "
+        f"whose time is known to {DEVIATION:.0%}, and the fastest. "
         f"{in_words(app, results(runs[-1].live))}{lab.again(run.live for run in runs)}"
     )
     return [

@@ -25,6 +25,7 @@ OFFERINGS = (
     Offering(ClusterName("slow"), money(1), 3600, 10),
     Offering(ClusterName("fast"), money(3), 3600, 10),
 )
+STOPPING = tuple(replace(one, boundary_seconds=300.0) for one in OFFERINGS)
 
 
 def test_a_bag_of_equal_tasks_takes_as_long_as_the_forecast_says():
@@ -95,8 +96,7 @@ def test_what_is_promised_comes_true_whoever_chose(
 @pytest.mark.parametrize("rule", ["fastest", "fastest-20%"])
 def test_the_90_percent_bound_holds_though_the_schedule_leaves_no_money_to_spare(rule: str):
     """The machines are paid for few ATUs, and the last of each is not worked to its end."""
-    offerings = tuple(replace(one, boundary_seconds=300.0) for one in OFFERINGS)
-    settings = (Settings(300, offerings, rule=rule, seed=k) for k in range(24))
+    settings = (Settings(300, STOPPING, rule=rule, seed=k) for k in range(24))
     kept = [promise_and_outcome("normal", one) for one in settings]
     held = [promise.bounds and took <= promise.bounds.makespan_seconds for promise, took, _ in kept]
     assert sum(map(bool, held)) >= 19, held
@@ -113,8 +113,7 @@ def test_the_chance_that_is_told_is_the_share_of_runs_that_the_money_finishes(ki
 
 def chance_and_outcome(kind: str, rule: str, seed: int) -> tuple[float, bool]:
     """Of a bag for which a schedule is chosen by name: its budget and nothing more."""
-    offerings = tuple(replace(one, boundary_seconds=300.0) for one in OFFERINGS)
-    settings = Settings(300, offerings, rule=ASK, seed=seed)
+    settings = Settings(300, STOPPING, rule=ASK, seed=seed)
     tasks = WORKLOADS[kind].draw(settings.tasks, np.random.default_rng(seed))
     chances: list[float] = []
 
