@@ -12,6 +12,18 @@ import aiohttp
 
 PHONE = (390, 844)
 DESKTOP = (1280, 900)
+MIDDLE = """new Promise((tell) => {
+  const it = document.querySelector(%s);
+  if (!it || it.disabled) return tell(null);
+  it.scrollIntoView({block: 'center'});
+  const before = it.getBoundingClientRect();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const now = it.getBoundingClientRect();
+    const middle = [now.x + now.width / 2, now.y + now.height / 2];
+    const rests = now.x === before.x && now.y === before.y;
+    tell(rests && it.contains(document.elementFromPoint(...middle)) ? middle : null);
+  }));
+})"""
 
 
 class PageError(AssertionError):
@@ -101,13 +113,8 @@ class Page:
         await self.becomes(f"({found}?.getClientRects().length ?? 0) > 0", seconds)
 
     async def click(self, selector: str) -> None:
-        """With the mouse, at its middle."""
-        place = await self.becomes(
-            f"(() => {{ const it = document.querySelector({json.dumps(selector)});"
-            "if (!it || it.disabled) return null; it.scrollIntoView({block: 'center'});"
-            "const r = it.getBoundingClientRect();"
-            "return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()"
-        )
+        """With the mouse, at its middle, once it rests and nothing lies over it."""
+        place = await self.becomes(MIDDLE % json.dumps(selector))
         for kind in ("mousePressed", "mouseReleased"):
             await self(
                 "Input.dispatchMouseEvent",

@@ -133,10 +133,7 @@ async def test_the_page_fits_phone_and_desktop_in_light_and_dark(
     for size in (PHONE, DESKTOP):
         for scheme in ("light", "dark"):
             await ended.dress(size, scheme)
-            await ended.becomes(
-                "Math.abs(document.querySelector('#timeline svg').width.baseVal.value"
-                " - document.getElementById('timeline').clientWidth) < 2"
-            )  # drawn anew for this width
+            await ended.becomes(DRAWN_FOR_THIS_WIDTH)
             layout = await ended.js(LAYOUT)
             assert layout["page"] <= size[0], "the page scrolls sideways"
             assert layout["outside"] == []
@@ -147,6 +144,32 @@ async def test_the_page_fits_phone_and_desktop_in_light_and_dark(
     for (width, scheme), look in seen.items():
         assert look["colours"] > 50, f"blank at {width}, {scheme}"
         assert (look["brightness"] > 128) == (scheme == "light")
+
+
+async def test_what_is_about_to_be_pressed_stays_put_when_drawings_come_for_a_new_width(
+    ended: Page,
+) -> None:
+    now = f"[{DRAWN_FOR_THIS_WIDTH}, document.getElementById('tasks').getBoundingClientRect().top]"
+    await ended.becomes(DRAWN_FOR_THIS_WIDTH)
+    for size in (PHONE, DESKTOP):
+        await ended.js(
+            "window.atOnce = new Promise(tell => addEventListener('resize',"
+            f" () => tell({now}), {{once: true}})); 0"
+        )
+        await ended.dress(size)
+        drawn_at_once, top = await ended.js("window.atOnce")
+        assert not drawn_at_once
+        await ended.becomes(DRAWN_FOR_THIS_WIDTH)
+        assert await ended.js(now) == [True, top]
+
+
+async def test_a_master_that_does_not_answer_is_told_of(ended: Page, master: Master) -> None:
+    await master.web.close()
+    await ended.click("#tasks button")
+    await ended.shows("#trouble")
+    said = await ended.js("document.getElementById('trouble').textContent")
+    assert said == "The master does not answer; trying again."
+    assert [words for words in ended.complaints if "Uncaught" in words] == []
 
 
 async def test_an_accessibility_checker_finds_no_serious_fault(ended: Page, axe: str) -> None:
@@ -197,6 +220,10 @@ async def looks(page: Page, picture: bytes) -> dict[str, float]:
     return answer
 
 
+DRAWN_FOR_THIS_WIDTH = (
+    "Math.abs(document.querySelector('#timeline svg').width.baseVal.value"
+    " - document.getElementById('timeline').clientWidth) < 2"
+)
 LAYOUT = """(() => {
   const wide = document.documentElement.clientWidth;
   const inScroller = (e) => e.closest('.scroll, select, dialog, svg, pre');

@@ -3,10 +3,10 @@
 import { ask, byId, cell, clock, count, duration, element, facts, memory, table } from "./parts.js";
 
 const PAGE = 25;
-const state = { bag: null, offset: 0, began: 0, total: -1, asked: 0 };
+const state = { bag: null, offset: 0, began: 0, asked: 0, told: null };
 
 export function showBag(bag) {
-  Object.assign(state, { bag, offset: 0, total: -1 });
+  Object.assign(state, { bag, offset: 0 });
   byId("task").close();
   return refresh();
 }
@@ -24,7 +24,6 @@ export async function refresh() {
   });
   const page = await ask(`/api/bags/${state.bag}/tasks?${query}`);
   if (asked !== state.asked) return; // a later question is on its way
-  state.total = page.total;
   byId("tasks").replaceChildren(...(page.tasks.length ? page.tasks.map(row) : [nothing()]));
   const last = state.offset + page.tasks.length;
   byId("page").textContent = page.total ? `${count(state.offset + 1)} to ${count(last)} of ${count(page.total)}` : "none";
@@ -43,7 +42,7 @@ function nothing() {
 }
 
 function opener(task, words) {
-  return element("button", { type: "button", className: "link", onclick: () => open(task) }, words);
+  return element("button", { type: "button", className: "link", onclick: () => open(task).catch(state.told) }, words);
 }
 
 function row(task) {
@@ -87,6 +86,7 @@ async function open(task) {
 }
 
 export function setUp(told) {
+  state.told = told;
   table(byId("tasks"), [["Task", "number"], ["Outcome"], ["Exit", "number"], ["Runtime", "number"],
     ["Memory", "number"], ["Machine"], ["Parameters"], ["Last words"]]);
   const again = (offset) => { state.offset = Math.max(0, offset); refresh().catch(told); };
