@@ -239,7 +239,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str]]] = {
     "planner": (lambda value: _text(value) and value in PLANNERS, f"one of {', '.join(PLANNERS)}"),
     "replicate": (_truth, "true or false"),
     "upgrade": (_truth, "true or false"),
-    "prudence": (_real, "a number of standard errors, 0 or more"),
+    "prudence": (_real, "a number, 0 or more (1 keeps room for two standard errors)"),
     "monitor_seconds": (_real, "a number of seconds"),
     "term_seconds": (_real, "a number of seconds"),
     "patience_seconds": (_real, "a number of seconds"),
