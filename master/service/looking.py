@@ -163,10 +163,11 @@ async def _live(
             return facts | {"attempt": 0, "data": b"", "total": 0}
     elif number in asked.service.bags.known:  # it waits for its turn
         return facts | {"attempt": 0, "data": b"", "total": 0}
+    settled = runner is None or runner.settled(task)  # not after: it may end while we read
     found = await asked.read(
         lambda reader: reading.output(reader, number, task, attempt, stream, offset)
     )
-    return {**found, "over": found["counts"] and (runner is None or runner.settled(task))}
+    return {**found, "over": found["counts"] and settled}
 
 
 async def export(asked: Asked) -> Body:

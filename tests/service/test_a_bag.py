@@ -1,8 +1,10 @@
 """A bag that is submitted is run by real workers, and all of it can be seen."""
 
 import asyncio
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -12,6 +14,7 @@ from bats.common.errors import UsageError
 from bats.master.brain.engine import Engine
 from bats.master.brain.journal import event_from, plain
 from bats.master.client import Client
+from bats.master.service import reading
 from bats.master.service.master import Master
 
 
@@ -25,6 +28,37 @@ async def test_every_task_is_run_once_and_its_output_kept(client: Client) -> Non
     log = await client.ask("log", bag=submitted["bag"], task=42)
     assert log["data"] == b"42\n"
     assert Path(log["path"]).read_text() == "42\n"
+
+
+async def test_a_log_is_not_over_when_a_later_attempt_ends_while_it_is_read(
+    master: Master, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = f"until [ -e {tmp_path}/$BATS_ATTEMPT ]; do sleep 0.02; done"
+    command = f"echo try $BATS_ATTEMPT; {ends}; test $BATS_ATTEMPT = 2"
+    bag = (await client.ask("submit", sweep=sweep(1, command)))["bag"]
+    runner = await eventually(lambda: master.bags.loaded.get(bag))
+    running = runner.engine.run.tasks.running
+    (tmp_path / "1").touch()
+    await eventually(lambda: [one.attempt for one in running.get(0, ())] == [2])
+    was_read, may_go_on = threading.Event(), threading.Event()
+    at_once = reading.output
+
+    def on_a_slow_disk(*question: Any) -> dict[str, Any]:
+        found = at_once(*question)
+        was_read.set()
+        may_go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(reading, "output", on_a_slow_disk)
+    asked = asyncio.ensure_future(client.ask("log", bag=bag, task=0, attempt=1, live=True))
+    await eventually(was_read.is_set)
+    (tmp_path / "2").touch()
+    await eventually(lambda: runner.settled(0))
+    may_go_on.set()
+    piece = await asked
+    assert (piece["data"], piece["over"]) == (b"try 1\n", False)
+    piece = await client.ask("log", bag=bag, task=0, live=True)
+    assert (piece["data"], piece["over"]) == (b"try 2\n", True)
 
 
 async def test_a_later_bag_may_bring_the_same_offering_with_other_slots(client: Client) -> None:
