@@ -107,6 +107,23 @@ async def test_results_are_searched_paged_and_their_output_read(
     assert page.complaints == []
 
 
+async def test_a_late_answer_about_one_task_is_not_shown_as_of_another(ended: Page) -> None:
+    await ended.js(
+        "window.held = new Promise(go => window.letGo = go); const fetchNow = fetch;"
+        "fetch = async (url, options) => { if (/tasks.0.log/.test(url)) await held;"
+        " return fetchNow(url, options); }; 0"
+    )
+    shown = "document.getElementById('task-out').textContent.trim()"
+    await ended.click("#tasks tr:nth-child(1) button")
+    await ended.shows("#task")
+    await ended.click("#close-task")
+    await ended.click("#tasks tr:nth-child(2) button")
+    await ended.becomes(f"{shown} === 'said 1'")
+    await ended.becomes("document.getElementById('task-err').textContent === '(nothing)'")
+    await ended.js("letGo(); new Promise(later => setTimeout(later, 300))")
+    assert await ended.js(shown) == "said 1"
+
+
 @pytest.fixture
 async def ended(master: Master, client: Client, page: Page) -> Page:
     """The page of a run that cost money, and had failures."""

@@ -3,10 +3,10 @@
 import { ask, byId, cell, clock, count, duration, element, facts, memory, table } from "./parts.js";
 
 const PAGE = 25;
-const state = { bag: null, offset: 0, began: 0, asked: 0, told: null };
+const state = { bag: null, offset: 0, began: 0, asked: 0, opened: 0, told: null };
 
 export function showBag(bag) {
-  Object.assign(state, { bag, offset: 0 });
+  Object.assign(state, { bag, offset: 0, opened: state.opened + 1 });
   byId("task").close();
   return refresh();
 }
@@ -59,7 +59,10 @@ function row(task) {
 }
 
 async function open(task) {
-  const story = await ask(`/api/bags/${state.bag}/tasks/${task}`);
+  const bag = state.bag;
+  const opened = ++state.opened;
+  const story = await ask(`/api/bags/${bag}/tasks/${task}`);
+  if (opened !== state.opened) return; // another is wanted by now
   byId("task-title").textContent = `Task ${task}: ${story.state}`;
   facts(byId("task-facts"), [
     ["command", element("code", {}, story.command)],
@@ -72,16 +75,21 @@ async function open(task) {
       + `CPU ${duration(one.user_seconds + one.system_seconds)}, memory ${memory(one.peak_kib)}`]),
   ]);
   byId("task").showModal();
+  for (const stream of ["out", "err"]) byId(`task-${stream}`).textContent = "…";
   for (const stream of ["out", "err"]) {
-    const into = byId(`task-${stream}`);
-    into.textContent = "…";
-    try {
-      const log = await ask(`/api/bags/${state.bag}/tasks/${task}/log?stream=${stream}`);
-      const rest = log.total - log.size;
-      into.textContent = (log.data || "(nothing)") + (rest > 0 ? `\n… ${count(rest)} more bytes in ${log.path}` : "");
-    } catch (error) {
-      into.textContent = error.message;
-    }
+    const words = await output(bag, task, stream);
+    if (opened !== state.opened) return;
+    byId(`task-${stream}`).textContent = words;
+  }
+}
+
+async function output(bag, task, stream) {
+  try {
+    const log = await ask(`/api/bags/${bag}/tasks/${task}/log?stream=${stream}`);
+    const rest = log.total - log.size;
+    return (log.data || "(nothing)") + (rest > 0 ? `\n… ${count(rest)} more bytes in ${log.path}` : "");
+  } catch (error) {
+    return error.message;
   }
 }
 
