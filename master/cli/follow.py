@@ -157,6 +157,11 @@ def _mixes(offered: Facts) -> list[Any]:
     return [one["mix"] for one in offered["schedules"]]
 
 
+def _choice(offered: Facts) -> str | None:
+    """None while there is none."""
+    return None if offered["phase"] == "choosing" else offered["chosen"]
+
+
 class Silence:
     """Shows nothing."""
 
@@ -204,8 +209,9 @@ class Screen:
 
     def offer(self, offered: Facts) -> None:
         """In the picture while somebody may choose; what was chosen of stays on the screen."""
-        self.offered = offered
-        if offered["phase"] != "choosing":
+        before, self.offered = self.offered, offered
+        chosen = _choice(offered)
+        if chosen is not None and (before is None or chosen != _choice(before)):
             self.close()
             said = offers(offered, width=self._console.width)
             self._console.print(said, markup=False, soft_wrap=True)
