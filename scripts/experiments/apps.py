@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from bats.common.errors import UsageError
+from bats.common.messages import TaskId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.client import sweep
@@ -71,17 +72,23 @@ class Bag:
 
     app: App
     sweep: Sweep
+    sizes: tuple[float, ...]  # of the tasks
+    pace: float  # how many seconds a size of 1 takes on a machine of speed 1
     minute_seconds: float
     atu_seconds: float
     offerings: tuple[Offering, ...]
     cpu_seconds: float  # of a task
+
+    def seconds(self, task: TaskId, cluster: int) -> float:
+        """How long a machine of that kind takes for the task."""
+        return self.sizes[task] * self.pace / self.app.speeds()[cluster]
 
 
 def bag(app: App, minute_seconds: float | None) -> Bag:
     """Raises UsageError when a model minute is too short for the cores there are."""
     sample = sweep(argv=list(app.argv), grid=dict(app.grid))
     cpu_seconds = _cpu_seconds(sample)
-    sizes = [float(sample.parameters(index)[app.size]) for index in range(sample.count)]
+    sizes = tuple(float(sample.parameters(index)[app.size]) for index in range(sample.count))
     mean_size = fmean(sizes)
     cores = len(os.sched_getaffinity(0))
     least = max(
@@ -109,7 +116,7 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
         for (name, price), speed in zip(PRICES.items(), app.speeds(), strict=True)
     )
     fitted = sweep(argv=[*app.argv, "--pace", f"{pace:.6g}"], grid=dict(app.grid))
-    return Bag(app, fitted, minute_seconds, atu_seconds, offerings, cpu_seconds)
+    return Bag(app, fitted, sizes, pace, minute_seconds, atu_seconds, offerings, cpu_seconds)
 
 
 def _cpu_seconds(work: Sweep) -> float:

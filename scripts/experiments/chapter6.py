@@ -7,9 +7,10 @@ What it promised, from the choice on, is set beside what came of it.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Final
 
+from figures import Report
 from studies.study import Progress
 
 from bats.common.money import Money, as_decimal
@@ -17,10 +18,13 @@ from bats.master.brain.settings import ASK, Settings
 from bats.master.report.charts import scatter
 from bats.master.report.timeline import timeline
 
-from . import drawings, lab
+from . import drawings, lab, promises
 from .apps import KOHONEN, PRICES, SARSA, App, Bag, bag
+from .decisions import decisions
 from .options import Options
+from .promises import Kept
 from .told import Cell, Part, Picture, Table, Told
+from .twin import starts
 
 LIKELY: Final = 0.9
 DEVIATION: Final = 0.15
@@ -58,39 +62,17 @@ PUBLISHED: Final[Mapping[str, tuple[tuple[Cell, ...], ...]]] = {
 """Schedule, mix, its budget and what it cost in dollars, promised and actual minutes."""
 
 
+SEEDS: Final = 20
+"""Simulated runs beside each live one: a single run says little of how exact promises are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     bag: Bag
     live: lab.Live
-
-    @property
-    def promised(self) -> Mapping[str, Any]:
-        return next(one for one in self.live.schedules if one["name"] == self.live.chosen)
-
-    @property
-    def limit(self) -> Money:
-        """What was committed when the choice was made, and the budget of what was chosen."""
-        promise = self.live.account.promise
-        assert promise is not None
-        return Money(promise.committed + self.promised["budget"])
-
-    @property
-    def seconds(self) -> float:
-        """From the choice to the end."""
-        seen, promise = self.live.account.view, self.live.account.promise
-        assert promise is not None
-        return (seen.ended_at or seen.now) - promise.at
-
-    @property
-    def cost(self) -> Money:
-        """What was spent after the choice."""
-        promise = self.live.account.promise
-        assert promise is not None
-        return Money(max(0, self.live.account.view.spent - promise.committed))
-
-    @property
-    def deviation(self) -> float:
-        return self.seconds / self.promised["makespan_seconds"] - 1
+    kept: Kept
+    twin: Kept  # simulated with the same seed
+    others: list[Kept]  # simulated with other seeds
 
 
 def experiment(options: Options) -> Told:
@@ -103,26 +85,30 @@ def experiment(options: Options) -> Told:
         fitted = bag(app, options.minute_seconds)
         mine = []
         for choose in choices:
-            mine.append(Run(fitted, lab.run(fitted.sweep, settings(fitted, options.seed), choose)))
+            mine.append(one(fitted, choose, options))
             progress.step()
         told.parts += _tell(app, fitted, mine)
         runs += mine
     progress.end()
-    within = sum(run.live.account.view.spent <= run.limit for run in runs)
-    done = sum(run.live.complete for run in runs)
-    worst = max(abs(run.deviation) for run in runs)
-    least = min(run.live.account.view.done for run in runs)
-    bar = told.report.bar
-    bar("runs within the budget of the chosen schedule", len(runs), within, within == len(runs))
-    bar("runs that do all tasks", len(runs), done, done == len(runs))
-    bar("fewest real tasks in a run", 500, least, least >= 500)
-    bar(
-        "largest deviation of a makespan from the one promised",
-        DEVIATION,
-        worst,
-        worst <= DEVIATION,
-    )
+    judge(told.report, runs)
     return told
+
+
+def one(fitted: Bag, choose: lab.Choose, options: Options) -> Run:
+    live = lab.run(fitted.sweep, settings(fitted, options.seed), choose)
+    measured = starts(live, decisions(live.settings, live.journal))
+
+    def simulated(seed: int) -> Kept:
+        return promises.simulated(settings(fitted, seed), fitted.seconds, measured, choose)
+
+    others = range(1 if options.quick else SEEDS)
+    return Run(
+        fitted,
+        live,
+        promises.live(live),
+        simulated(options.seed),
+        [simulated(options.seed + 1 + k) for k in others],
+    )
 
 
 def settings(fitted: Bag, seed: int) -> Settings:
@@ -135,6 +121,22 @@ def settings(fitted: Bag, seed: int) -> Settings:
         term_seconds=fitted.atu_seconds,
         seed=seed,
     )
+
+
+# --- judging --------------------------------------------------------------------------------------
+
+
+def judge(report: Report, runs: Sequence[Run]) -> None:
+    within = sum(run.kept.within for run in runs)
+    done = sum(run.kept.complete for run in runs)
+    worst = max(abs(run.kept.deviation) for run in runs)
+    least = min(run.kept.done for run in runs)
+    bar = report.bar
+    bar("runs within the budget of the chosen schedule", len(runs), within, within == len(runs))
+    bar("runs that do all tasks", len(runs), done, done == len(runs))
+    bar("fewest real tasks in a run", 500, least, least >= 500)
+    bar("largest deviation of a makespan from the one promised", DEVIATION, worst,
+        worst <= DEVIATION)  # fmt: skip
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -155,6 +157,7 @@ def _tell(app: App, fitted: Bag, runs: Sequence[Run]) -> list[Part]:
         words,
         _schedules(runs),
         _table(app, fitted, runs),
+        _exactness(runs),
         *_decisions(runs),
         *_pictures(runs),
     ]
@@ -194,23 +197,53 @@ def _schedules(runs: Sequence[Run]) -> Table:
 
 
 def _table(app: App, fitted: Bag, runs: Sequence[Run]) -> Table:
-    minute = fitted.minute_seconds
-    published: list[tuple[Cell, ...]] = [("published", *row, None) for row in PUBLISHED[app.name]]
-    live: list[tuple[Cell, ...]] = [
-        (
-            "live",
-            run.live.chosen,
-            _mix(run.promised["mix"]),
-            _dollars(run.promised["budget"]),
-            _dollars(run.cost),
-            round(run.promised["makespan_seconds"] / minute, 1),
-            round(run.seconds / minute, 1),
-            f"{100 * run.deviation:+.1f} %",
-        )
-        for run in runs
-    ]
+    rows: list[tuple[Cell, ...]] = [("published", *row, None) for row in PUBLISHED[app.name]]
+    for run in runs:
+        rows.append(("simulated", *_row(fitted, run.twin)))
+        rows.append(("live", *_row(fitted, run.kept)))
     heads = ("", "schedule", "mix", "budget $", "cost $", "minutes promised", "actual", "off by")
-    return Table(heads, published + live, "Promise and outcome, from the choice on")
+    return Table(heads, rows, "Promise and outcome, from the choice on")
+
+
+def _row(fitted: Bag, kept: Kept) -> tuple[Cell, ...]:
+    promised = kept.schedule
+    return (
+        promised["name"],
+        _mix(promised["mix"]),
+        _dollars(promised["budget"]),
+        _dollars(kept.cost),
+        round(promised["makespan_seconds"] / fitted.minute_seconds, 1),
+        round(kept.seconds / fitted.minute_seconds, 1),
+        _percent(kept.deviation),
+    )
+
+
+def _exactness(runs: Sequence[Run]) -> Table:
+    """Of the same choice in simulated runs, each with a sample of its own."""
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        off = sorted(one.deviation for one in run.others)
+        near = sum(abs(one) <= DEVIATION for one in off)
+        rows.append(
+            (
+                run.live.chosen,
+                len(off),
+                sum(one.complete for one in run.others),
+                sum(one.within for one in run.others),
+                near,
+                f"{_percent(off[0])} to {_percent(off[-1])}",
+                _percent(median(off)),
+                sum(one.bound_held for one in run.others),
+                _percent(run.kept.deviation),
+            )
+        )
+    heads = ("chosen live", "runs", "complete", "within budget", f"off by ≤ {DEVIATION:.0%}",
+             "off by", "median", "90 % bound held", "live: off by")  # fmt: skip
+    return Table(heads, rows, "The same users with other seeds, simulated")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.1f} %"
 
 
 def _bounded(fitted: Bag, bounds: Mapping[str, Any] | None) -> tuple[Cell, Cell]:

@@ -8,12 +8,15 @@ from statistics import fmean
 from bats.common.messages import TaskId
 from bats.common.money import as_decimal
 from bats.master.brain.events import Event
+from bats.master.brain.schedules import Schedule
+from bats.master.brain.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
 
 from .decisions import Decisions, decisions
 from .lab import Live
 
 Runtimes = Callable[[TaskId, int], float]
+Answers = Callable[[tuple[Schedule, ...], float], tuple[float, Event] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +48,7 @@ def starts(live: Live, decided: Decisions) -> Starts:
 
 
 def twin(live: Live, runtimes: Runtimes, measured: Starts) -> Twin:
-    coming = iter(measured.delays)
-    usual = fmean(measured.delays or (0.0,))
-
-    def start_seconds(_: random.Random, _cluster: int) -> float:
-        return next(coming, usual)
-
-    simulation = Simulation(
-        live.settings,
-        runtimes,
-        Conditions(start_seconds, measured.boot_seconds, measured.stop_seconds),
-        keep_events=True,
-    )
+    simulation = world(live.settings, runtimes, measured)
     history = simulation.run()
     decided = decisions(live.settings, history.events)
     return Twin(
@@ -66,3 +58,22 @@ def twin(live: Live, runtimes: Runtimes, measured: Starts) -> Twin:
         decided,
         history.events,
     )
+
+
+def world(
+    settings: Settings,
+    runtimes: Runtimes,
+    measured: Starts,
+    answers: Answers = lambda _schedules, _now: None,
+) -> Simulation:
+    """One in which machines come and go as they did; `answers` is who chooses a schedule."""
+    coming = iter(measured.delays)
+    usual = fmean(measured.delays or (0.0,))
+
+    def start_seconds(_: random.Random, _cluster: int) -> float:
+        return next(coming, usual)
+
+    conditions = Conditions(
+        start_seconds, measured.boot_seconds, measured.stop_seconds, answers=answers
+    )
+    return Simulation(settings, runtimes, conditions, keep_events=True)

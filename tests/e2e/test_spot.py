@@ -42,7 +42,11 @@ def test_an_announced_interruption_drains_the_machine_and_its_reason_is_told(
         )
         until(lambda: machine(user, victim["id"])["leaving"], 60)
         gate.touch()  # what it runs may end
-        gone = until(lambda: (it := machine(user, victim["id"]))["state"] == "gone" and it, 60)
+        gone = until(
+            lambda: (it := machine(user, victim["id"]))["state"] == "gone" and it,
+            60,
+            lambda: user.bats("machines").stdout + user.bats("explain").stdout,
+        )
         assert gone["reason"] == "Amazon took it away"
         said, complaint = run.communicate(timeout=240)
     assert run.returncode == 0, complaint

@@ -10,11 +10,11 @@ T = TypeVar("T")
 POLL_SECONDS = 0.02
 
 
-def until(look: Callable[[], T], seconds: float = 30.0) -> T:
+def until(look: Callable[[], T], seconds: float = 30.0, else_say: Callable[[], object] = str) -> T:
     """What `look` returns as soon as it is true; a test's own end of waiting."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s"
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {else_say()}"
         time.sleep(POLL_SECONDS)
     return seen
 

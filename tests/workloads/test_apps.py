@@ -7,6 +7,7 @@ import pytest
 from experiments.apps import KOHONEN, SARSA, App, Bag, bag
 
 from bats.common.errors import UsageError
+from bats.common.messages import TaskId
 
 APPS = pytest.mark.parametrize("app", [KOHONEN, SARSA], ids=lambda app: app.name)
 
@@ -43,3 +44,11 @@ def test_the_fastest_machine_has_time_to_spare_for_its_shortest_task(
 def test_a_minute_in_which_the_cores_cannot_pass_for_all_machines_is_refused():
     with pytest.raises(UsageError, match=r"A model minute of 0\.001 s is too short for \d+ cores"):
         bag(SARSA, 0.001)
+
+
+@APPS
+def test_how_long_a_task_takes_is_known_from_its_command(app: App):
+    fitted = bag(app, 1000.0)
+    for cluster, speed in enumerate(app.speeds()):
+        known = [fitted.seconds(TaskId(k), cluster) for k in range(fitted.sweep.count)]
+        assert known == pytest.approx([s / speed for s in seconds_at_speed_1(fitted)], rel=1e-4)
