@@ -74,7 +74,7 @@ class Bag:
     sweep: Sweep
     sizes: tuple[float, ...]  # of the tasks
     pace: float  # how many seconds a size of 1 takes on a machine of speed 1
-    minute_seconds: float
+    minute_seconds: float  # of a task
     atu_seconds: float
     offerings: tuple[Offering, ...]
     cpu_seconds: float  # of a task
@@ -82,6 +82,10 @@ class Bag:
     def seconds(self, task: TaskId, cluster: int) -> float:
         """How long a machine of that kind takes for the task."""
         return self.sizes[task] * self.pace / self.app.speeds()[cluster]
+
+    def minutes(self, seconds: float) -> float:
+        """As of the whole published bag: an ATU is an hour."""
+        return 60 * seconds / self.atu_seconds
 
 
 def bag(app: App, minute_seconds: float | None) -> Bag:

@@ -81,9 +81,10 @@ def one(name: str, fitted: Bag, budget: Money | None, seed: int) -> Run:
 def _words(fitted: Bag, runs: Sequence[Run]) -> str:
     return (
         f"{fitted.sweep.count} real tasks of {fitted.app.name} on up to 30 machines of three "
-        f"kinds; an ATU lasts {fitted.atu_seconds:.0f} s. Cost-blind, every machine works from the "
-        "start and is released when an ATU of it ends and nothing waits. The budgets are shares of "
-        f"what that cost. What was not spent on results was wasted, as the last columns say."
+        f"kinds; an ATU lasts {fitted.atu_seconds:.0f} s and is told as an hour. Cost-blind, every "
+        "machine works from the start and is released when an ATU of it ends and nothing waits. "
+        "The budgets are shares of what that cost. What was not spent on results was wasted, as "
+        "the last columns say."
         f"{lab.again(run.live for run in runs)}"
     )
 
@@ -97,7 +98,7 @@ def _table(fitted: Bag, runs: Sequence[Run]) -> Table:
             None if run.budget is None else _dollars(run.budget),
             round(run.live.dollars, 2),
             f"{100 * (run.live.dollars / blind.dollars - 1):+.0f} %",
-            round(run.live.seconds / fitted.minute_seconds, 1),
+            round(fitted.minutes(run.live.seconds)),
             f"{100 * (run.live.seconds / blind.seconds - 1):+.0f} %",
             f"{run.live.account.view.done} of {run.live.account.view.total}",
             f"{100 * run.results:.1f} %",
@@ -116,14 +117,14 @@ def _dollars(amount: Money) -> float:
 
 def _pictures(fitted: Bag, runs: Sequence[Run]) -> list[Picture]:
     names = [run.name.replace(", ", "\n") for run in runs]
-    minute = fitted.minute_seconds
+    minutes = [fitted.minutes(run.live.seconds) for run in runs]
     pictures = [
         drawings.bars("Cost", names, {"cost": [run.live.dollars for run in runs]}, "$"),
-        drawings.bars("Time", names, {"time": [run.live.seconds / minute for run in runs]}, "min"),
+        drawings.bars("Time", names, {"time": minutes}, "min"),
         drawings.curves(
             "Dollars spent",
-            {run.name: _spent(run, minute) for run in runs},
-            "model minutes",
+            {run.name: _spent(fitted, run) for run in runs},
+            "minutes",
             "$",
         ),
     ]
@@ -135,10 +136,10 @@ def _pictures(fitted: Bag, runs: Sequence[Run]) -> list[Picture]:
     return [Picture(svg) for svg in pictures]
 
 
-def _spent(run: Run, minute: float) -> list[tuple[float, float]]:
+def _spent(fitted: Bag, run: Run) -> list[tuple[float, float]]:
     points, last = [(0.0, 0.0)], 0.0
     for at, amount in run.live.account.spending:
         now = float(as_decimal(amount))
-        points += [(at / minute, last), (at / minute, now)]
+        points += [(fitted.minutes(at), last), (fitted.minutes(at), now)]
         last = now
-    return [*points, (run.live.seconds / minute, last)]
+    return [*points, (fitted.minutes(run.live.seconds), last)]
