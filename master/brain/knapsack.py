@@ -95,7 +95,7 @@ class _Search:
             if plan.speed <= 0:
                 return None
             if plan.cost <= self.problem.budget:
-                return replace(self._cheapest_alike(bills, plan), exact=exact)
+                return replace(self._cheapest_alike(plan), exact=exact)
             makespan = max(makespan, plan.makespan_seconds)
         return None
 
@@ -149,8 +149,9 @@ class _Search:
         problem = self.problem
         return plan_of(problem.clusters, problem.tasks, tuple(mix), exact=bought.exact)
 
-    def _cheapest_alike(self, bills: list[Money], plan: Plan) -> Plan:
-        """Of the mixes that are as fast, the cheapest."""
+    def _cheapest_alike(self, plan: Plan) -> Plan:
+        """Of the mixes that are as fast, the cheapest by the bills for that time."""
+        bills = self._bills(plan.makespan_seconds)
         least = plan.speed * (1 - TIE)
         while plan.cost > 0:
             cheaper = self._fill(bills, Money(plan.cost - 1))

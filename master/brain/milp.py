@@ -42,18 +42,24 @@ def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
     if fastest.speed <= 0:
         return None
     makespan = max(fastest.makespan_seconds, problem.known_seconds)
+    plan = fastest
+    bills: tuple[int, ...] = ()
     while problem.in_time(makespan):
-        bills = tuple(
-            0 if cluster.offering.free else billing.charge_to_work(cluster.offering, makespan)
-            for cluster in problem.clusters
-        )
+        before, bills = bills, _bills(problem, makespan)
+        if bills == before and plan.cost <= problem.budget:
+            return plan
         plan = _fill(problem, most, bills, problem.budget, side)
         if plan.speed <= 0:
             return None
         makespan = max(makespan, plan.makespan_seconds)
-        if plan.cost <= problem.budget:
-            return plan if problem.in_time(makespan) else None
     return None
+
+
+def _bills(problem: Problem, makespan: float) -> tuple[int, ...]:
+    return tuple(
+        0 if cluster.offering.free else billing.charge_to_work(cluster.offering, makespan)
+        for cluster in problem.clusters
+    )
 
 
 def _fill(

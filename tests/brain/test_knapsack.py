@@ -10,6 +10,7 @@ from market import cluster, every_plan, fastest_of_all, hourly, markets
 from bats.common.money import NOTHING, Money, money
 from bats.master.brain.knapsack import knapsack
 from bats.master.brain.mix import Cluster
+from bats.master.brain.planners import PLANNERS
 from bats.master.brain.problem import TIE, Plan, Problem, all_machines
 
 tasks_left = st.one_of(st.integers(1, 12), st.integers(1, 100_000))
@@ -42,6 +43,22 @@ def test_no_mix_at_all_is_better_than_the_one_found(
     found = knapsack(Problem(clusters, tasks, budget))
     best = fastest_of_all(clusters, tasks, budget)
     assert same(found, best), (found, best)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_of_equally_fast_machines_that_is_bought_which_is_cheaper_for_the_whole_time(
+    planner: str,
+) -> None:
+    """The second one enters a third ATU just before it would be told to stop."""
+    clusters = (
+        cluster(60.0, Money(1), 1, atu_seconds=1.0),
+        cluster(120.0, Money(3), 1, atu_seconds=60.0, boundary_seconds=0.25),
+        cluster(120.0, Money(6), 1, atu_seconds=600.0),
+    )
+    for order in (clusters, clusters[::-1]):
+        found = PLANNERS[planner].fastest(Problem(order, 1, Money(9)))
+        assert found is not None
+        assert (found.machines, found.cost) == (1, 6)
 
 
 @settings(max_examples=2000, deadline=None, derandomize=True)
