@@ -75,8 +75,14 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
                 wait = max(0.0, asked + c.start_seconds - run.now)
             paid = min(m.stop_by(run.now) for m in machines) - run.now + wait
             scale = by_now.residual.mean / T
-            taus = [run.now - a.since for m in machines for a in m.active.values()]
-            left = [by_now.residual.remaining(tau * scale) / scale for tau in taus]
+            running = [a for m in machines for a in m.active.values()]
+            taus = [run.now - a.since for a in running]
+            left = [
+                by_now.residual.lasts(max(tau * scale, run.tasks.outlasted.get(a.task, 0.0)))
+                / scale
+                - tau
+                for a, tau in zip(running, taus, strict=True)
+            ]
             unfit = sum((e + tau) / T for e, tau in zip(left, taus, strict=True) if e > paid)
             n = len(machines)
             ready = wait + sum(left) / (n * offering.slots)

@@ -112,7 +112,8 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
         elif ending.outcome is not Outcome.KILLED:
             if attempt is not None and _failed(run, ending.task):
                 recorded.append(ending)
-        elif attempt is not None:
+        elif attempt is not None and machine is not None:
+            run.stopped(ending.task, machine.cluster, ending.seconds)
             put_back_if_alone(run, ending.task)
         if run.sample is not None and machine is not None:
             if ending.outcome is Outcome.KILLED:
@@ -136,6 +137,8 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
             _sample_again(run, machine.cluster, attempt.task)
         if run.tasks.states[attempt.task] != TaskState.RUNNING:
             continue
+        if ran and cause is Cause.STOPPED:  # else nobody knows until when it ran
+            run.stopped(attempt.task, machine.cluster, run.now - attempt.since)
         if at_fault and ran:
             run.tasks.losses[attempt.task] = run.tasks.losses.get(attempt.task, 0) + 1
         poison = run.tasks.losses.get(attempt.task, 0) > run.settings.losses

@@ -1,4 +1,4 @@
-"""What a task of the bag takes by what is known now: runtimes that ended and those that go on."""
+"""What a task of the bag takes by what is known now: what ended, what runs, what was stopped."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from statistics import fmean
 from typing import Final
 
 from bats.common.billing import ROUNDING
-from bats.common.messages import TaskId
 from bats.master.brain.censored import completed
 from bats.master.brain.intervals import moments
+from bats.master.brain.known import outlasted
 from bats.master.brain.profile import EXACT
 from bats.master.brain.state import Run
 from bats.master.brain.taskbook import TaskState
@@ -25,6 +25,7 @@ class Estimate:
     spread: float  # c: their standard deviation as a share of their mean
     longer: float  # how much longer tasks are than those that are done already
     noise: float  # the relative error (one σ) of what is left
+    waiting: float  # what waits, in tasks of average length
 
 
 def estimate(run: Run) -> Estimate:
@@ -32,15 +33,20 @@ def estimate(run: Run) -> Estimate:
     known = run.canonical
     sample = list(known.sample())
     if known.count <= FEW:
-        elapsed: dict[TaskId, float] = {}
-        for machine in run.alive():
-            for task, attempt in machine.active.items():
-                if run.tasks.states[task] != TaskState.DONE:
-                    tau = run.to_canonical(machine.cluster, run.now - attempt.since)
-                    elapsed[task] = max(elapsed.get(task, 0.0), tau)
-        sample = completed(sample, list(elapsed.values()))
+        sample = completed(sample, list(outlasted(run, run.alive()).values()))
     spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
-    return Estimate(Residual(sample), spread, fmean(sample) / known.mean_done, noise)
+    residual = Residual(sample)
+    longer = fmean(sample) / known.mean_done
+    return Estimate(residual, spread, longer, noise, _waiting(run, residual))
+
+
+def _waiting(run: Run, residual: Residual) -> float:
+    """One that was stopped is no average task: it is known to take longer than it had."""
+    return run.tasks.waiting + math.fsum(
+        residual.lasts(tau) / residual.mean - 1
+        for task, tau in run.tasks.outlasted.items()
+        if run.tasks.states[task] == TaskState.WAITING
+    )
 
 
 def spread_and_error(

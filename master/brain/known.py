@@ -1,7 +1,10 @@
-"""The runtimes known of a cluster, completed by what still runs."""
+"""The runtimes known of a cluster, completed by what still runs and by what was stopped."""
+
+from collections.abc import Iterable
 
 from bats.common.messages import TaskId
 from bats.master.brain.censored import completed
+from bats.master.brain.machine import Machine
 from bats.master.brain.settings import Sampling
 from bats.master.brain.state import ClusterState, Run
 from bats.master.brain.taskbook import TaskState
@@ -17,10 +20,23 @@ def known_runtimes(run: Run, c: ClusterState) -> list[float]:
     if not done:
         return []
     shared = run.settings.sampling is Sampling.REGRESSION
-    elapsed: dict[TaskId, float] = {}
-    for machine in run.alive() if shared else run.living[c.index].values():
+    elapsed = outlasted(run, run.alive() if shared else run.living[c.index].values())
+    return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
+
+
+def outlasted(run: Run, machines: Iterable[Machine]) -> dict[TaskId, float]:
+    """What tasks that are not done are known to take longer than, on the canonical cluster.
+
+    Those that run on these machines, and those that were stopped.
+    """
+    found = {
+        task: tau
+        for task, tau in run.tasks.outlasted.items()
+        if run.tasks.states[task] in (TaskState.WAITING, TaskState.RUNNING)
+    }
+    for machine in machines:
         for task, attempt in machine.active.items():
             if run.tasks.states[task] != TaskState.DONE:
                 tau = run.to_canonical(machine.cluster, run.now - attempt.since)
-                elapsed[task] = max(elapsed.get(task, 0.0), tau)
-    return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
+                found[task] = max(found.get(task, 0.0), tau)
+    return found

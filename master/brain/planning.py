@@ -81,7 +81,7 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
 
 def means(run: Run, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
     """For what is to be done yet."""
-    errand = Errand(run.tasks.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
+    errand = Errand(by_now.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
     groups = tuple(group for group, _ in supply)
     return Means(groups, errand, by_now.noise, money, run.settings.room)
 

@@ -225,6 +225,12 @@ class Run:
             cluster.profile.add(ending.seconds)
             self.canonical.add(self.to_canonical(machine.cluster, ending.seconds))
 
+    def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
+        """An attempt was stopped after so long: the task takes longer than that."""
+        outlasted = self.to_canonical(cluster, seconds)
+        if outlasted > self.tasks.outlasted.get(task, 0.0):
+            self.tasks.outlasted[task] = outlasted
+
     def to_canonical(self, cluster: int, seconds: float) -> float:
         line = self.clusters[cluster].line
         if line is SAME:

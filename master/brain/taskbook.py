@@ -70,6 +70,7 @@ class TaskBook:
         "failures",
         "in_flight",
         "losses",
+        "outlasted",
         "running",
         "states",
     )
@@ -85,6 +86,7 @@ class TaskBook:
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
         self.losses: dict[TaskId, int] = {}
+        self.outlasted: dict[TaskId, float] = {}  # for how long an attempt ran that was stopped
 
     def __len__(self) -> int:
         return len(self.states)
@@ -153,6 +155,7 @@ class TaskBook:
         if self.states[task] == TaskState.DONE:
             return False
         self._move(task, Move.FINISH)
+        self.outlasted.pop(task, None)
         return True
 
     def put_back(self, task: TaskId) -> None:

@@ -87,6 +87,10 @@ class Residual:
         longer = len(self._sorted) - at
         return self._beyond[at] / longer - tau if longer else self.mean
 
+    def lasts(self, tau: float) -> float:
+        """What a task that takes longer than τ should take in all."""
+        return tau + self.remaining(tau)
+
     def exceeds(self, x: float) -> float:
         if x <= 0:
             return 1.0
