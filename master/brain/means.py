@@ -16,6 +16,9 @@ from bats.master.brain.timetable import UNCOUNTED, Errand, Group, Timetable, soo
 SUREST: Final = 3.0
 """More room, in standard deviations, is not asked for."""
 
+SHARES: Final = (1.0, 0.5, 0.25, 0.0)
+"""Of the room that is wanted: what is tried to keep."""
+
 EXACTLY: Final = 1 / 8
 """Room is known to so much of a standard deviation: an eighth is a few percent of chance."""
 
@@ -36,27 +39,29 @@ class Means:
     def table(self, z: float) -> Timetable | None:
         return soonest(self.groups, self.errand.with_room(self.noise, z), self.money)
 
-    def surest(self, low: float, high: float) -> tuple[float, Timetable] | None:
-        """With the most room from `low` to `high` that the money pays for."""
-        found = self.table(high)
-        if found is not None:
-            return high, found
-        found = self.table(low)
-        if found is None:
-            return None
-        while high - low > EXACTLY:
-            middle = (low + high) / 2
-            better = self.table(middle)
-            if better is None:
-                high = middle
-            else:
-                low, found = middle, better
-        return low, found
+    def kept(self) -> tuple[float, Timetable] | None:
+        """The room that a run keeps, of what the money pays for, and its timetable.
+
+        To keep all that it pays for would be in vain: such runs end later, and no more finish.
+        """
+        for share in SHARES:
+            z = share * self.room
+            found = self.table(z)
+            if found is not None:
+                return z, found
+        return None
 
     def spare(self) -> float:
         """z, the most room that the money pays for; less than 0 where it takes luck."""
-        found = self.surest(-SUREST, SUREST)
-        return -SUREST if found is None else found[0]
+        low, high = -SUREST, SUREST
+        if self.table(high) is not None:
+            return high
+        if self.table(low) is None:
+            return low
+        while high - low > EXACTLY:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.table(middle) is None else (middle, high)
+        return low
 
     def delay(self, mix: Mix, z: float) -> float:
         """By what factor a run takes longer than the mix would if it had money to spare.

@@ -59,7 +59,7 @@ def by_timetable(run: Run) -> bool:
 
 
 def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
-    """The soonest end with room for error; where the money does not pay for that, the surest.
+    """The soonest end with room for error if the money allows, with less room if it does not.
 
     With less room, or while little is known, nothing but the cheapest kind of machine is begun:
     it would be needed anyway.
@@ -72,10 +72,10 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
         table = means(run, by_now, supply, money_left(run)).table(run.settings.room)
         if table is not None:
             return Ahead(table, supply, run.settings.room, by_now.noise)
-    found = means(run, by_now, cheap, money_left(run)).surest(0.0, run.settings.room)
-    if found is None:
+    kept = means(run, by_now, cheap, money_left(run)).kept()
+    if kept is None:
         return None
-    room, table = found
+    room, table = kept
     return Ahead(table, cheap, room, by_now.noise)
 
 

@@ -241,8 +241,8 @@ def _limited(
     if means is None:
         return 1.0, 1.0, sum(cost <= budget for cost in costs) / len(costs)
     spare = means.spare()
-    kept = min(max(0.0, spare), means.room)
-    half, whole = (means.delay(question.mix, z) for z in (kept / 2, kept))
+    most = min(max(0.0, spare), means.room)
+    half, whole = (means.delay(question.mix, z) for z in (most / 2, most))
     return half, max(half, whole), NormalDist().cdf(spare)
 
 

@@ -42,6 +42,16 @@ def test_the_room_is_the_most_that_trying_all_finds(budget: int):
     assert given.spare() == pytest.approx(max(tried), abs=EXACTLY)
 
 
+@pytest.mark.parametrize(("budget", "kept"), [(600, 2.0), (325, 0.5), (310, 0.0), (240, None)])
+def test_a_run_keeps_all_the_room_it_wants_or_half_or_a_quarter(budget: int, kept: float | None):
+    given = means(budget)
+    found = given.kept()
+    assert (found and found[0]) == kept
+    if found is not None:
+        assert found == (kept, given.table(found[0]))
+        assert found[0] <= given.spare()
+
+
 def test_money_to_spare_delays_nothing():
     for z in (0.0, 1.0, 2.0):
         assert means(10_000).delay(ALL, z) == 1.0
