@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from benches import crowd, dispatch, efficiency, latency, recovery, spawn
+from benches import crowd, dispatch, efficiency, latency, recovery, spawn, workloads
 from figures import Report, end
 
 
@@ -24,6 +24,7 @@ BENCHES: Final[Mapping[str, Bench]] = {
     "latency": latency.run,
     "workers": crowd.run,
     "recovery": recovery.run,
+    "workloads": workloads.run,
 }
 
 

@@ -11,7 +11,7 @@ import resource
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -91,7 +91,8 @@ class Bag:
 def bag(app: App, minute_seconds: float | None) -> Bag:
     """Raises UsageError when a model minute is too short for the cores there are."""
     sample = sweep(argv=list(app.argv), grid=dict(app.grid))
-    cpu_seconds = _cpu_seconds(sample)
+    in_the_middle = shlex.split(sample.preview(sample.count // 2))
+    seconds = cpu_seconds(in_the_middle, _TRIES)
     sizes = tuple(float(sample.parameters(index)[app.size]) for index in range(sample.count))
     mean_size = fmean(sizes)
     cores = len(os.sched_getaffinity(0))
@@ -99,7 +100,7 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
         sum(app.speeds()) * MACHINES / cores,  # then the cores are always busy
         max(app.speeds()) * mean_size / min(sizes),  # then one can pass for any machine
     )
-    shortest = least * cpu_seconds / app.minutes[0]
+    shortest = least * seconds / app.minutes[0]
     minute_seconds = minute_seconds or SPARE * shortest
     if minute_seconds < shortest:
         raise UsageError(
@@ -120,16 +121,15 @@ def bag(app: App, minute_seconds: float | None) -> Bag:
         for (name, price), speed in zip(PRICES.items(), app.speeds(), strict=True)
     )
     fitted = sweep(argv=[*app.argv, "--pace", f"{pace:.6g}"], grid=dict(app.grid))
-    return Bag(app, fitted, sizes, pace, minute_seconds, atu_seconds, offerings, cpu_seconds)
+    return Bag(app, fitted, sizes, pace, minute_seconds, atu_seconds, offerings, seconds)
 
 
-def _cpu_seconds(work: Sweep) -> float:
-    """What a task in the middle of the bag computes on this computer."""
-    words = shlex.split(work.preview(work.count // 2))
+def cpu_seconds(words: Sequence[str], tries: int) -> float:
+    """Processor time of a command, on average."""
     before = _children_seconds()
-    for _ in range(_TRIES):
+    for _ in range(tries):
         subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
-    return (_children_seconds() - before) / _TRIES
+    return (_children_seconds() - before) / tries
 
 
 def _children_seconds() -> float:
