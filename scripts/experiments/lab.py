@@ -27,6 +27,7 @@ from bats.deploy.roster import Roster
 from bats.master.brain.events import Event
 from bats.master.brain.journal import event_from
 from bats.master.brain.settings import ASK, Settings
+from bats.master.cli.words import count
 from bats.master.client import Bag, connect
 from bats.master.report.account import Account, account
 from bats.master.service.early import warmed
@@ -105,8 +106,8 @@ def again(runs: Iterable[Live]) -> str:
     if not still:
         return ""
     return (
-        f" {len(still)} runs were thrown away and done again, because the whole computer stood "
-        f"still in them, for up to {max(still):.1f} s."
+        f" Thrown away and done again, because the whole computer stood still for up to "
+        f"{max(still):.1f} s: {count(len(still), 'run')}."
     )
 
 

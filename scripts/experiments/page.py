@@ -10,7 +10,7 @@ from figures import show
 
 from .told import Part, Picture, Table, Told
 
-_TIGHT: Final = 24  # shorter cells are not broken into lines
+_TIGHT: Final = 28  # shorter cells are not broken into lines
 _STYLE: Final = """
 body { max-width: 1200px; } svg { margin: .6rem 0; }
 table { font-size: .82rem; } th, td { padding: .25rem .5rem; }

@@ -30,7 +30,7 @@ def test_a_small_experiment_with_real_workers_keeps_its_budget_and_leaves_one_pa
         check=False,
         timeout=120,
     )
-    assert "Published, simulated and live" in ended.stdout, ended.stderr
+    assert "Published, simulated and live: makespan" in ended.stdout, ended.stderr
     assert "live runs within the budget: 1 (bar: 1)" in ended.stdout
     told = json.loads((tmp_path / "live-table2.1.json").read_text())
     assert [bar["ok"] for bar in told["bars"] if "budget" in bar["bar"]] == [True]
