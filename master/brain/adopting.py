@@ -78,9 +78,7 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
             running = [a for m in machines for a in m.active.values()]
             taus = [run.now - a.since for a in running]
             left = [
-                by_now.residual.lasts(max(tau * scale, run.tasks.outlasted.get(a.task, 0.0)))
-                / scale
-                - tau
+                by_now.residual.lasts(max(tau * scale, run.outlasted(a.task))) / scale - tau
                 for a, tau in zip(running, taus, strict=True)
             ]
             unfit = sum((e + tau) / T for e, tau in zip(left, taus, strict=True) if e > paid)

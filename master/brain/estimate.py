@@ -9,7 +9,7 @@ from typing import Final
 from bats.common.billing import ROUNDING
 from bats.master.brain.censored import completed
 from bats.master.brain.intervals import moments
-from bats.master.brain.known import outlasted
+from bats.master.brain.known import longer_than
 from bats.master.brain.profile import EXACT
 from bats.master.brain.state import Run
 from bats.master.brain.taskbook import TaskState
@@ -33,7 +33,7 @@ def estimate(run: Run) -> Estimate:
     known = run.canonical
     sample = list(known.sample())
     if known.count <= FEW:
-        sample = completed(sample, list(outlasted(run, run.alive()).values()))
+        sample = completed(sample, list(longer_than(run, run.alive()).values()))
     spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
     residual = Residual(sample)
     longer = fmean(sample) / known.mean_done
@@ -43,8 +43,8 @@ def estimate(run: Run) -> Estimate:
 def _waiting(run: Run, residual: Residual) -> float:
     """One that was stopped is no average task: it is known to take longer than it had."""
     return run.tasks.waiting + math.fsum(
-        residual.lasts(tau) / residual.mean - 1
-        for task, tau in run.tasks.outlasted.items()
+        residual.lasts(run.outlasted(task)) / residual.mean - 1
+        for task in run.tasks.stopped
         if run.tasks.states[task] == TaskState.WAITING
     )
 

@@ -20,18 +20,18 @@ def known_runtimes(run: Run, c: ClusterState) -> list[float]:
     if not done:
         return []
     shared = run.settings.sampling is Sampling.REGRESSION
-    elapsed = outlasted(run, run.alive() if shared else run.living[c.index].values())
+    elapsed = longer_than(run, run.alive() if shared else run.living[c.index].values())
     return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
 
 
-def outlasted(run: Run, machines: Iterable[Machine]) -> dict[TaskId, float]:
+def longer_than(run: Run, machines: Iterable[Machine]) -> dict[TaskId, float]:
     """What tasks that are not done are known to take longer than, on the canonical cluster.
 
     Those that run on these machines, and those that were stopped.
     """
     found = {
-        task: tau
-        for task, tau in run.tasks.outlasted.items()
+        task: run.outlasted(task)
+        for task in run.tasks.stopped
         if run.tasks.states[task] in (TaskState.WAITING, TaskState.RUNNING)
     }
     for machine in machines:

@@ -227,9 +227,13 @@ class Run:
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""
-        outlasted = self.to_canonical(cluster, seconds)
-        if outlasted > self.tasks.outlasted.get(task, 0.0):
-            self.tasks.outlasted[task] = outlasted
+        if self.to_canonical(cluster, seconds) > self.outlasted(task):
+            self.tasks.stopped[task] = cluster, seconds
+
+    def outlasted(self, task: TaskId) -> float:
+        """For how long a stopped attempt of it had run, on the canonical cluster; 0: none was."""
+        stopped = self.tasks.stopped.get(task)
+        return self.to_canonical(*stopped) if stopped else 0.0
 
     def to_canonical(self, cluster: int, seconds: float) -> float:
         line = self.clusters[cluster].line

@@ -70,9 +70,9 @@ class TaskBook:
         "failures",
         "in_flight",
         "losses",
-        "outlasted",
         "running",
         "states",
+        "stopped",
     )
 
     def __init__(self, tasks: int, rng: random.Random) -> None:
@@ -86,7 +86,7 @@ class TaskBook:
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
         self.losses: dict[TaskId, int] = {}
-        self.outlasted: dict[TaskId, float] = {}  # for how long an attempt ran that was stopped
+        self.stopped: dict[TaskId, tuple[int, float]] = {}  # on which cluster, after how long
 
     def __len__(self) -> int:
         return len(self.states)
@@ -155,7 +155,7 @@ class TaskBook:
         if self.states[task] == TaskState.DONE:
             return False
         self._move(task, Move.FINISH)
-        self.outlasted.pop(task, None)
+        self.stopped.pop(task, None)
         return True
 
     def put_back(self, task: TaskId) -> None:

@@ -14,6 +14,7 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.estimate import estimate
 from bats.master.brain.events import Cause, Gone
 from bats.master.brain.known import known_runtimes
+from bats.master.brain.regression import Line
 from bats.master.brain.state import Phase
 from bats.master.brain.taskbook import TaskState
 from bats.master.simulate.driver import Simulation
@@ -37,9 +38,9 @@ def test_the_longest_attempt_that_was_stopped_counts_until_the_task_is_done() ->
     bench, task = one_machine(tasks=1)
     for attempt, seconds in enumerate((100.0, 40.0), 1):
         bench.end(1, task, Outcome.KILLED, attempt, at=bench.now + seconds)
-        assert bench.run.tasks.outlasted == {task: 100.0}
+        assert bench.run.outlasted(TaskId(task)) == 100.0
     bench.done(1, task, attempt=3, at=bench.now + 120.0)
-    assert bench.run.tasks.outlasted == {}
+    assert bench.run.outlasted(TaskId(task)) == 0
 
 
 @pytest.mark.parametrize(("cause", "known"), [(Cause.STOPPED, True), (Cause.FAILED, False)])
@@ -48,13 +49,26 @@ def test_of_a_machine_that_broke_nobody_knows_how_long_its_task_ran(
 ) -> None:
     bench, task = one_machine()
     bench(Gone(MachineId(1), 50.0, cause), 50.0)
-    assert bench.run.tasks.outlasted == ({task: 50.0} if known else {})
+    assert bench.run.outlasted(TaskId(task)) == (50.0 if known else 0)
 
 
 def test_a_failure_says_nothing_of_how_long_a_task_takes() -> None:
     bench, task = one_machine()
     bench.end(1, task, Outcome.FAILED, at=500.0)
-    assert bench.run.tasks.outlasted == {}
+    assert bench.run.outlasted(TaskId(task)) == 0
+
+
+def test_time_on_a_slow_machine_counts_by_its_speed_though_that_was_not_known_then() -> None:
+    slow, fast = offering("slow"), offering("fast")
+    bench = Bench(settings(10, slow, fast))
+    bench.begin()
+    bench.run.stopped(TaskId(3), 0, 100.0)
+    bench.run.clusters[0].line = Line(0.0, 4.0)
+    assert bench.run.outlasted(TaskId(3)) == 25.0
+    bench.run.stopped(TaskId(3), 1, 20.0)
+    assert bench.run.outlasted(TaskId(3)) == 25.0
+    bench.run.stopped(TaskId(3), 1, 30.0)
+    assert bench.run.outlasted(TaskId(3)) == 30.0
 
 
 def test_a_stopped_task_counts_for_as_many_as_it_is_expected_to_take() -> None:
@@ -91,7 +105,8 @@ def stopped(kind: str, seed: int) -> list[tuple[float, float, float]]:
 
     def look(engine: Engine) -> None:
         run = engine.run
-        for task, tau in run.tasks.outlasted.items():
+        for task in run.tasks.stopped:
+            tau = run.outlasted(task)
             assert tau <= true[task] + 1e-6
             if run.tasks.states[task] == TaskState.WAITING and run.phase is Phase.EXECUTING:
                 residual = estimate(run).residual
