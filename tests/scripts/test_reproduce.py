@@ -47,6 +47,15 @@ def test_the_quick_form_shows_published_figures_beside_ours(tmp_path: Path, stud
     assert (tmp_path / plot).read_text().startswith("<svg")
 
 
+def test_what_is_told_of_schedules_is_held_against_what_came_of_them(tmp_path: Path):
+    ended = reproduce("chances", "--quick", "--json", "--workers", "2", "--out", str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout.splitlines()[-1])
+    normal = next(f for f in told["figures"] if f["what"].startswith("normal fastest: told 100%"))
+    assert normal["ours"] == 1
+    assert all(0 <= figure["ours"] <= 1 for figure in told["figures"])
+
+
 def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers(tmp_path: Path):
     one, two = (
         reproduce("table4.3", "--quick", "--json", "--workers", n, "--out", str(tmp_path))
