@@ -11,6 +11,7 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from figures import Report
+from studies.chances import NAMES
 from studies.study import Progress
 
 from bats.common.money import Money, as_decimal
@@ -61,13 +62,8 @@ PUBLISHED: Final[Mapping[str, tuple[tuple[Cell, ...], ...]]] = {
 }
 """Schedule, mix, its budget and what it cost in dollars, promised and actual minutes."""
 
-
 SEEDS: Final = 10
 """Simulated runs of each choice: a single live one says little of how exact promises are."""
-
-NAMES: Final = (
-    "cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
