@@ -178,8 +178,9 @@ class Files:
             if wanted.sha256 in fetching.coming:
                 fetching.waiting.append(wanted)  # the same content again: later it is here
                 break
-            held = wanted.size if self._blobs.has(wanted.sha256) else 0
-            held = held or min(wanted.size, self._blobs.received(wanted.sha256))
+            held = wanted.size
+            if held and not self._blobs.has(wanted.sha256):  # one byte at least has it checked
+                held = min(held - 1, self._blobs.received(wanted.sha256))
             fetching.coming[wanted.sha256] = wanted, Download(wanted.size, held)
         for sha256, (wanted, download) in list(fetching.coming.items()):
             if download.complete and (self._blobs.has(sha256) or wanted.size == 0):

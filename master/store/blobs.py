@@ -47,26 +47,26 @@ class Blobs:
     def receive(self, sha256: str, offset: int, total: int, data: bytes) -> int:
         """Add a piece. Returns how many bytes are there; `total`: all, checked, on the disk.
 
-        A piece that does not continue what is there changes nothing.
+        A piece that does not continue what is there changes nothing; but if we were killed when all
+        was there and not checked yet, any piece has that done.
         Raises DamagedBlobError when all is there and it is another content.
         """
         if self.has(sha256):
             return total
-        held = self.received(sha256)
-        if offset != held or held + len(data) > total:
-            return held
-        part = self._part(sha256)
-        part.parent.mkdir(mode=0o700, exist_ok=True)
-        with part.open("ab") as file:
-            file.write(data)
-        if held + len(data) == total:
+        held, part = self.received(sha256), self._part(sha256)
+        if offset == held and held + len(data) <= total:
+            part.parent.mkdir(mode=0o700, exist_ok=True)
+            with part.open("ab") as file:
+                file.write(data)
+            held += len(data)
+        if held == total:
             if digest(part) != sha256:
                 part.unlink()
                 raise DamagedBlobError(
                     f"What was sent as {sha256} is another content ({total} bytes); send it again."
                 )
             self._keep(part, sha256)
-        return held + len(data)
+        return held
 
     def add(self, source: Path) -> str:
         """Copy a file in; returns its SHA-256."""

@@ -13,6 +13,7 @@ from bats.common.errors import UsageError
 from bats.master.client import Client
 from bats.master.service.files import target_of
 from bats.master.service.master import Master
+from bats.master.store.blobs import Blobs
 
 
 async def sent(client: Client, path: Path, name: str = "") -> list[Any]:
@@ -69,6 +70,31 @@ async def test_outputs_survive_a_kill_of_the_master(killable: Make, tmp_path: Pa
         ((name, sha256, size),) = row["outputs"]
         found = Path(status["output_folder"], "0", str(row["task"]), name).read_bytes()
         assert (len(found), hashlib.sha256(found).hexdigest()) == (size, sha256)
+
+
+async def test_an_output_comes_back_that_was_whole_but_not_kept_when_the_master_was_killed(
+    killable: Make, tmp_path: Path
+) -> None:
+    master: KillableMaster = killable(heartbeat_seconds=0.5)
+    master.start()
+    command = "echo {x} > small; sleep 0.3"
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(6, command, outputs=("small",))))["bag"]
+        await becomes(client, bag, lambda status: status.get("done", 0) >= 1)
+    master.kill()
+    blobs = Blobs(tmp_path / "state")
+
+    def held_by_worker() -> list[Path]:
+        found = tmp_path.glob("**/files/outputs/" + 64 * "[0-9a-f]")
+        return [file for file in found if not blobs.has(file.name)]
+
+    held, *_ = await eventually(held_by_worker)
+    blobs._part(held.name).parent.mkdir(exist_ok=True)
+    blobs._part(held.name).write_bytes(held.read_bytes())
+    master.start()
+    async with master.client() as client:
+        assert (await over(client, bag))["done"] == 6
+    assert blobs.has(held.name)
 
 
 async def test_what_a_failed_attempt_said_comes_back_too(client: Client, tmp_path: Path) -> None:

@@ -43,6 +43,21 @@ def test_a_gap_or_too_much_changes_nothing(tmp_path: Path):
     assert blobs.read(name, 2, 3) == (b"cde", 6)
 
 
+def test_what_was_whole_but_not_kept_when_the_master_was_killed_is_kept_with_the_next_piece(
+    tmp_path: Path,
+):
+    name = sha(b"abcdef")
+    killed = Blobs(tmp_path)
+    killed.receive(name, 0, 6, b"abc")
+    with killed._part(name).open("ab") as part:
+        part.write(b"def")
+    blobs = Blobs(tmp_path)
+    assert blobs.received(name) == 6
+    assert not blobs.has(name)
+    assert blobs.receive(name, 5, 6, b"f") == 6
+    assert blobs.read(name, 0, 6) == (b"abcdef", 6)
+
+
 def test_another_content_than_promised_is_refused_and_forgotten(tmp_path: Path):
     blobs = Blobs(tmp_path)
     name = sha(b"promised")
