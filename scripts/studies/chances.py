@@ -26,7 +26,7 @@ TASKS = 300
 START_SECONDS = 240.0
 PAPERS = ("normal", "levy", "multi-modal")
 KINDS = (*PAPERS, *(kind for kind in WORKLOADS if kind not in PAPERS))
-APART = 0.2  # as tests/brain/test_forecast.py has it, for fewer runs
+APART = 0.15
 NAMES = ("cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest")
 
 Job = tuple[str, str, int]
