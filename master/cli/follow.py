@@ -20,7 +20,7 @@ _LONGEST_SECONDS: Final = 10.0  # without news; then the clock and the ETA are s
 _LIVE_SECONDS: Final = 1.0
 _LEAST_SECONDS: Final = 0.1  # between two looks, however much happens
 _STEP: Final = 0.1  # of all tasks: worth a line
-_LAST_SECONDS: Final = 3.0  # for schedules that are still being foretold when all is over
+_LAST_SECONDS: Final = 10.0  # for schedules that are still being foretold when all is over
 _RECENT: Final = 5  # decisions shown
 
 
@@ -92,19 +92,20 @@ class _Offers:
 
     async def show(self, seconds: float) -> None:
         """Hand over what has been answered, or is in so many seconds."""
-        if self._asked is None:
-            return
-        await asyncio.wait([self._asked], timeout=seconds)
-        if not self._asked.done():
-            return
-        if self._asked.exception() is None:
-            offered = self._asked.result()
-            if any(one["cost"] for one in offered["schedules"]):
-                self._display.offer(offered)
-        self._asked = None
-        if self._again:
-            self._again = False
-            self.look()
+        until = asyncio.get_running_loop().time() + seconds
+        while self._asked is not None:
+            left = max(0.0, until - asyncio.get_running_loop().time())
+            await asyncio.wait([self._asked], timeout=left)
+            if not self._asked.done():
+                return
+            if self._asked.exception() is None:
+                offered = self._asked.result()
+                if any(one["cost"] for one in offered["schedules"]):
+                    self._display.offer(offered)
+            self._asked = None
+            if self._again:
+                self._again = False
+                self.look()
 
     def close(self) -> None:
         if self._asked is not None:

@@ -1,10 +1,11 @@
 """What a display is told more than once, because answers cross, it says once."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from bats.master.cli.follow import Facts, Screen
+from bats.master.cli.follow import Facts, Screen, follow
 
 ONE = {"makespan_seconds": 60.0, "budget": 10**9, "cost": 10**9, "delta_n": 0, "cushion": 0}
 SCHEDULES = [{**ONE, "name": "cheapest", "mix": [1]}, {**ONE, "name": "fastest", "mix": [2]}]
@@ -33,3 +34,36 @@ def test_the_schedules_that_one_was_chosen_of_stay_on_the_screen_once(
     assert capsys.readouterr().out.count("fastest <") == 1
     screen.offer(facts("cheapest"))
     assert capsys.readouterr().out.count("cheapest <") == 1
+
+
+class Slow:
+    """A master that foretells for longer than the bag goes on after the choice."""
+
+    looks = (("choosing", False), ("executing", False), ("executing", True))
+
+    def __init__(self) -> None:
+        self._look = 0
+
+    async def ask(self, what: str, **_: Any) -> dict[str, Any]:
+        phase, over = self.looks[min(self._look, len(self.looks) - 1)]
+        if what == "wait":
+            self._look += 1
+            return {"seen": self._look, "phase": phase, "over": over}
+        if what == "decisions":
+            return {"decisions": []}
+        asked_of = self.looks[self._look - 1][0]
+        await asyncio.sleep(0.5)
+        return facts("fastest" if asked_of == "executing" else "", phase=asked_of)
+
+
+class Unseen(Screen):
+    def show(self, status: Facts, decisions: list[Facts]) -> None:
+        pass
+
+
+async def test_they_stay_though_the_bag_was_over_before_the_choice_was_answered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    client: Any = Slow()
+    await follow(client, 1, Unseen())
+    assert capsys.readouterr().out.count("fastest <") == 1
