@@ -90,7 +90,7 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.ledger.limit = Money(committed + allowed)
         run.delta_n = by_rule.delta_n
     run.chosen = _called(run, by_rule, budget) or chosen.rule
-    run.chosen_at = now
+    run.chosen_at, run.chosen_committed = now, committed
     run.short_of_money = False
     if run.phase in (Phase.ENDING, Phase.ENDED):
         _revive(run)

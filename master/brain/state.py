@@ -8,7 +8,7 @@ from itertools import count
 
 from bats.common.billing import atus
 from bats.common.messages import MachineId, TaskId
-from bats.common.money import Money, show
+from bats.common.money import NOTHING, Money, show
 from bats.common.offering import Offering
 from bats.master.brain.commands import BagOutcome, Command, Decided, EndBag, KillTask
 from bats.master.brain.events import Ending
@@ -110,6 +110,7 @@ class Run:
         self.schedules: tuple[Schedule, ...] = ()
         self.chosen: str = ""
         self.chosen_at = 0.0
+        self.chosen_committed = NOTHING  # for machines until then, paid time to come included
         self.deadline_at: float | None = None
         self.delta_n = 0  # ΔN of the chosen schedule: what its cushion is for
         self.cushion = settings.cushion  # granted, not yet opened

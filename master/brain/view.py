@@ -67,6 +67,7 @@ class RunView:
     left: Money | None
     chosen: str
     chosen_at: float
+    chosen_committed: Money  # for machines until then, paid time to come included
     began_at: float
     ended_at: float | None
     deadline_at: float | None
@@ -114,6 +115,7 @@ def view(run: Run, now: float) -> RunView:
         left=run.ledger.left,
         chosen=run.chosen,
         chosen_at=run.chosen_at,
+        chosen_committed=run.chosen_committed,
         began_at=run.began_at,
         ended_at=run.ended_at,
         deadline_at=run.deadline_at,

@@ -20,8 +20,8 @@ VERSION: Final = 1
 
 _MONEY: Final = frozenset(
     {"budget", "limit", "spent", "reserved", "left", "price", "cost", "cushion", "committed",
-     "raised", "median_cost", "low_cost", "high_cost", "saved_cost", "settled",
-     "cost_share"}
+     "chosen_committed", "raised", "median_cost", "low_cost", "high_cost", "saved_cost",
+     "settled", "cost_share"}
 )  # fmt: skip
 
 # rich-click takes a while to load, so it is loaded for whoever reads help on a terminal.

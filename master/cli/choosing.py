@@ -97,11 +97,8 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
     lines += _risks(found, currency)
     if any(one.get("bounds") for one in found):
         lines.append("at most, within: with 90 % confidence; chance: that its budget will do")
-    if facts["phase"] == "choosing":
-        sample = amount(facts["committed"], currency)
-        lines.append(f"The sample took {sample}; prices and times are for the rest.")
-    else:
-        lines.append("Prices and times are for what the sample left to do.")
+    sample = amount(facts["committed"], currency)
+    lines.append(f"The sample took {sample}; prices and times are for the rest.")
     return "\n".join(lines)
 
 

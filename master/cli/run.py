@@ -206,8 +206,9 @@ def _told(facts: Mapping[str, Any]) -> str:
             )
         lines.append(said)
         if facts["ended_at"] is not None:
+            cost = amount(max(0, facts["spent"] - facts["chosen_committed"]), currency)
             took = duration(facts["ended_at"] - facts["chosen_at"])
-            lines.append(f"took      {took} after the sample")
+            lines.append(f"took      {cost} and {took} after the sample")
     lines.append(f"output    {facts['output_folder']}")
     lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
     return "\n".join(lines)

@@ -118,7 +118,7 @@ def schedules(runner: Runner, bounded: Sequence[Schedule]) -> Body:
         "balanced": pick(run.schedules, "balanced").name if run.schedules else "",
         "currency": runner.bag.settings.currency,
         "clusters": [one.name for one in runner.bag.settings.offerings],
-        "committed": run.ledger.committed,
+        "committed": run.chosen_committed if run.chosen else run.ledger.committed,
         "schedules": plain(tuple(bounded)),
     }
 
