@@ -103,13 +103,13 @@ def end_workers(folder: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-async def over(client: Client, bag: int, seconds: float = 30.0) -> dict[str, Any]:
+async def over(client: Client, bag: int, seconds: float = 60.0) -> dict[str, Any]:
     """The bag's last status, once every task is settled and every machine gone."""
     return await becomes(client, bag, lambda status: status["over"], seconds)
 
 
 async def becomes(
-    client: Client, bag: int, wanted: Callable[[dict[str, Any]], bool], seconds: float = 30.0
+    client: Client, bag: int, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60.0
 ) -> dict[str, Any]:
     status: dict[str, Any] = {}
     try:
@@ -121,7 +121,7 @@ async def becomes(
     return status
 
 
-async def eventually(look: Callable[[], Awaitable[Any] | Any], seconds: float = 20.0) -> Any:
+async def eventually(look: Callable[[], Awaitable[Any] | Any], seconds: float = 60.0) -> Any:
     """What `look` gives as soon as it is true."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + seconds
@@ -133,6 +133,10 @@ async def eventually(look: Callable[[], Awaitable[Any] | Any], seconds: float = 
             return seen
         assert loop.time() < ends, f"not within {seconds:g} s"
         await asyncio.sleep(0.02)
+
+
+async def keeps_up(client: Client) -> bool:
+    return float((await client.ask("snapshot"))["lag_seconds"]) < 1
 
 
 async def results(client: Client, bag: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.02
 
 
-def until(look: Callable[[], T], seconds: float = 30.0, else_say: Callable[[], object] = str) -> T:
+def until(look: Callable[[], T], seconds: float = 60.0, else_say: Callable[[], object] = str) -> T:
     """What `look` returns as soon as it is true; a test's own end of waiting."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):

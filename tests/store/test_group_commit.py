@@ -10,6 +10,8 @@ from bats.common.errors import StoreDamagedError
 from bats.master.store.group_commit import GroupCommit, Trouble
 from bats.master.store.writer import Batch
 
+PACE_SECONDS = 1.0
+
 
 class Disk:
     """Writes nothing; a test decides when it is done, and how."""
@@ -168,7 +170,9 @@ async def test_a_callback_that_fails_keeps_nobody_else_waiting():
 
 def paced(disk: Disk) -> GroupCommit:
     disk.go.release(100)
-    return GroupCommit(disk.write, str, disk.troubles.append, pace_seconds=0.1, retry_seconds=0.0)
+    return GroupCommit(
+        disk.write, str, disk.troubles.append, pace_seconds=PACE_SECONDS, retry_seconds=0.0
+    )
 
 
 async def patiently(commit: GroupCommit) -> None:
@@ -184,12 +188,12 @@ async def test_commits_keep_their_pace_but_a_lone_fact_does_not_wait():
     begin = loop.time()
     disk.tell("lone")
     await patiently(disk.commit)
-    assert loop.time() - begin < 0.1
+    assert loop.time() - begin < PACE_SECONDS
     for number in range(5):
         disk.tell(str(number))
         await asyncio.sleep(0)
     await patiently(disk.commit)
-    assert loop.time() - begin >= 0.1
+    assert loop.time() - begin >= PACE_SECONDS
     assert disk.written == [["lone"], ["0", "1", "2", "3", "4"]]
     await disk.close()
 
@@ -207,6 +211,6 @@ async def test_whoever_is_in_a_hurry_takes_the_patient_along_at_once():
     disk.tell("quick")
     await disk.commit.committed()
     await patient
-    assert loop.time() - begin < 0.1
+    assert loop.time() - begin < PACE_SECONDS
     assert disk.written == [["lone"], ["slow", "quick"]]
     await disk.close()

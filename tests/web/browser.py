@@ -96,7 +96,7 @@ class Page:
             raise PageError(json.dumps(details)[:2000])
         return answer["result"].get("value")
 
-    async def becomes(self, expression: str, seconds: float = 20.0) -> Any:
+    async def becomes(self, expression: str, seconds: float = 60.0) -> Any:
         """Its value as soon as it is true."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
@@ -107,7 +107,7 @@ class Page:
             await asyncio.sleep(0.02)
         return seen
 
-    async def shows(self, selector: str, seconds: float = 20.0) -> None:
+    async def shows(self, selector: str, seconds: float = 60.0) -> None:
         """Wait until there is something like this to be seen."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.becomes(f"({found}?.getClientRects().length ?? 0) > 0", seconds)

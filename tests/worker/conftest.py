@@ -22,7 +22,7 @@ from bats.common.link import set_up_server
 from bats.common.ticket import Ticket, to_json
 
 Said = TypeVar("Said")
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 class Master:
