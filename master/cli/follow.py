@@ -213,16 +213,19 @@ class Screen:
         before, self.offered = self.offered, offered
         chosen = _choice(offered)
         if chosen is not None and (before is None or chosen != _choice(before)):
-            self.close()
+            self._erase()
             said = offers(offered, width=self._console.width)
             self._console.print(said, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Make room for other words; the next `show` begins anew."""
+        self._erase()
+        self._keys.stop()
+
+    def _erase(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
-        self._keys.stop()
 
     def _begun(self) -> "Live":
         """A new one each time: it would draw over what was written since it was stopped."""

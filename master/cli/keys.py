@@ -10,7 +10,10 @@ from typing import Any
 
 
 class Keys:
-    """From `start` to `stop` each key is handed over; Ctrl-C stays what it is.
+    """From `start` to `stop` each key is handed over.
+
+    Ctrl-C stays what it is, but what is on its way to the screen arrives: to erase a picture that
+    came in part is to erase other lines.
 
     In the background (`bats run ... &`) the terminal is another's: to touch it would stop us.
     """
@@ -25,6 +28,9 @@ class Keys:
         terminal = sys.stdin.fileno()
         self._before = termios.tcgetattr(terminal)
         tty.setcbreak(terminal, termios.TCSAFLUSH)
+        mode = termios.tcgetattr(terminal)
+        mode[3] |= termios.NOFLSH
+        termios.tcsetattr(terminal, termios.TCSADRAIN, mode)
         asyncio.get_running_loop().add_reader(terminal, self._read)
 
     def stop(self) -> None:
