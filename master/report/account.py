@@ -57,11 +57,11 @@ def account(reader: Reader, number: BagId) -> Account:
     chronicle = Chronicle(bag.sweep.count)
     promise = None
     for _, now, written in reader.events(number):
-        committed, event = run.ledger.committed, msgpack.unpackb(written)
+        event = msgpack.unpackb(written)
         engine.handle(event_from(event), now)
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
-            promise = Promise(_offer(run), run.chosen_at, committed, run.tasks.done)
+            promise = Promise(_offer(run), run.chosen_at, run.chosen_committed, run.tasks.done)
     seen = view(run, run.now)
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()
