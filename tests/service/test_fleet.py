@@ -156,7 +156,7 @@ async def test_a_crowd_of_idle_workers_is_heard(tmp_path: Path) -> None:
             await eventually(lambda: len(master.snapshot()["workers"]) == 200, 30)
             await eventually(lambda: master.router.messages > 600, 30)
             assert not any(worker["silent"] for worker in master.snapshot()["workers"])
-            await eventually(lambda: keeps_up(client))
+            assert await keeps_up(client)
         finally:
             process.kill()
             await process.wait()
