@@ -4,7 +4,7 @@ One keeper serves as many machines as it is handed tickets: it loads the worker'
 forks, so 64 workers start in the time of a few. It outlives whoever started it, and ends when
 nobody can hand it tickets any more and its last worker has ended.
 
-    python -m bats.deploy.keeper FOLDER [--delay SECONDS] -- COMMAND...
+    python -m bats.deploy.keeper FOLDER [--queue SECONDS] [--delay SECONDS] -- COMMAND...
 
 Each line of standard input is a ticket; each is answered by a line: `{"machine": 7, "error": ""}`.
 The ticket reaches the worker through its own standard input and is written nowhere.
@@ -35,12 +35,13 @@ AGAIN_SECONDS: Final = 0.5  # what could not be written, for the disk was full, 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="keeper", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds a machine takes to boot")
+    parser.add_argument("--queue", type=float, default=0.0, help="seconds until one is charged")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds it then takes to boot")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(argv)
     given.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _detach(given.folder / "keeper.log")
-    Keeper(Roster(given.folder), tuple(given.command), given.delay).serve()
+    Keeper(Roster(given.folder), tuple(given.command), given.queue, given.delay).serve()
 
 
 def _detach(log: Path) -> None:
@@ -55,12 +56,15 @@ def _detach(log: Path) -> None:
 
 
 class Keeper:
-    def __init__(self, roster: Roster, command: tuple[str, ...], delay_seconds: float) -> None:
+    def __init__(
+        self, roster: Roster, command: tuple[str, ...], queue_seconds: float, delay_seconds: float
+    ) -> None:
         self._roster = roster
         self._command = command
+        self._queue_seconds = queue_seconds
         self._delay_seconds = delay_seconds
         self._workers: dict[int, tuple[MachineId, Process]] = {}
-        self._unwritten: list[tuple[MachineId, int, float]] = []  # how workers ended
+        self._unwritten: list[tuple[MachineId, int, float | None]] = []  # how workers ended
         self._unread = b""
         me = find(os.getpid())
         assert me
@@ -131,7 +135,7 @@ class Keeper:
         self._workers[pid] = machine, worker
         # The ticket comes last: whatever dies before, no worker runs that is not in the roster.
         try:
-            self._roster.enter(machine, worker, self._me)
+            self._roster.enter(machine, worker, self._me, self._queue_seconds)
             os.write(ours, ticket)
         finally:
             os.close(ours)
@@ -147,7 +151,7 @@ class Keeper:
         os.closerange(3, 1024)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         Path("/proc/self/comm").write_text(f"bats-{machine}")  # what `ps` and `top` show
-        time.sleep(self._delay_seconds)
+        time.sleep(self._queue_seconds + self._delay_seconds)
         arguments = ["--ticket", "-"]
         if self._module is None:
             os.execvp(self._command[0], [*self._command, *arguments])
@@ -163,7 +167,8 @@ class Keeper:
                 return
             machine, worker = self._workers.pop(pid)
             code = os.waitstatus_to_exitcode(status)
-            self._unwritten.append((machine, code, worker.age_seconds()))
+            charged_seconds = worker.charged_seconds(self._queue_seconds)
+            self._unwritten.append((machine, code, charged_seconds))
 
     def _note_ends(self) -> None:
         while self._unwritten:

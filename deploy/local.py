@@ -26,13 +26,15 @@ CHECK_LIMIT_SECONDS: Final = 20.0
 @dataclass(frozen=True, slots=True)
 class Settings:
     speed: float = 1.0  # emulated by tasks that heed BATS_SPEED
-    start_delay_seconds: float = 0.0  # emulated and charged, as a boot is
+    queue_seconds: float = 0.0  # emulated and not charged, as waiting for a machine is
+    start_delay_seconds: float = 0.0  # emulated after that and charged, as a boot is
 
     def __post_init__(self) -> None:
         if self.speed <= 0:
             raise ValueError(f"`speed = {self.speed:g}` should be more than 0.")
-        if self.start_delay_seconds < 0:
-            raise ValueError("`start_delay_seconds` should not be negative.")
+        for key in ("queue_seconds", "start_delay_seconds"):
+            if getattr(self, key) < 0:
+                raise ValueError(f"`{key}` should not be negative.")
 
 
 class Local:
@@ -50,7 +52,7 @@ class Local:
         return {
             Feature.PREEMPTION: "nobody takes a process of this computer away",
             Feature.POWER_OFF: "this computer costs nothing more or less without its workers",
-            Feature.QUEUE: "a process starts at once or not at all",
+            Feature.QUEUE: "a process starts at once or not at all; a queue is only emulated",
         }
 
     def warm(self) -> None:
@@ -117,8 +119,13 @@ class Local:
         }
 
     def _complete(self, ticket: Ticket) -> Ticket:
-        folder = ticket.state_folder or str(self._roster.of(ticket.machine) / "state")
-        return replace(ticket, speed=self._settings.speed, state_folder=folder)
+        given = self._settings
+        return replace(
+            ticket,
+            speed=given.speed,
+            state_folder=ticket.state_folder or str(self._roster.of(ticket.machine) / "state"),
+            lease_seconds=ticket.lease_seconds + given.queue_seconds,  # counts from its process on
+        )
 
     def _hand_over(self, lines: list[bytes]) -> dict[MachineId, str]:
         """Give tickets to the keeper, which is started for the first of them; what went wrong."""
@@ -134,6 +141,7 @@ class Local:
         python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable
         argv = [
             *(python, "-P", "-m", "bats.deploy.keeper", str(self._roster.folder)),
+            *("--queue", str(self._settings.queue_seconds)),
             *("--delay", str(self._settings.start_delay_seconds), "--", *self._command),
         ]
         ours, theirs = socket.socketpair()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.messages import MachineId
-from bats.common.ticket import LEASE_ENDED
+from bats.common.ticket import LEASE_ENDED, UNRENEWED
 from bats.deploy.protocol import Gone, Sighting, State
 
 STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
@@ -40,6 +40,11 @@ class Process:
 
     def age_seconds(self) -> float:
         return max(0.0, _since_boot() - self.start_ticks / TICKS_PER_SECOND)
+
+    def charged_seconds(self, queue_seconds: float) -> float | None:
+        """For how long it is charged whose emulated queue lasts so long; None while it does."""
+        age = self.age_seconds()
+        return age - queue_seconds if age >= queue_seconds else None
 
 
 def find(pid: int) -> Process | None:
@@ -69,12 +74,13 @@ class Roster:
 
     # --- written by the keeper ---
 
-    def enter(self, machine: MachineId, worker: Process, keeper: Process) -> None:
-        _write(
-            self.of(machine) / "process.json", {"worker": _pack(worker), "keeper": _pack(keeper)}
-        )
+    def enter(
+        self, machine: MachineId, worker: Process, keeper: Process, queue_seconds: float = 0.0
+    ) -> None:
+        facts = {"worker": _pack(worker), "keeper": _pack(keeper), "queue_seconds": queue_seconds}
+        _write(self.of(machine) / "process.json", facts)
 
-    def ended(self, machine: MachineId, code: int | None, charged_seconds: float) -> None:
+    def ended(self, machine: MachineId, code: int | None, charged_seconds: float | None) -> None:
         """Note how a worker ended; `code` is None when nobody saw it."""
         _write(self.of(machine) / "ended.json", {"code": code, "charged_seconds": charged_seconds})
 
@@ -93,16 +99,17 @@ class Roster:
         if entry is None:
             return Sighting(State.GONE, gone=Gone.LOST, detail="no such machine was started here")
         worker, keeper = _process(entry["worker"]), _process(entry["keeper"])
+        charged_seconds = worker.charged_seconds(entry.get("queue_seconds", 0.0))
         asked = (folder / "stopping").exists()
         address = f"pid {worker.pid}"
         end = _read(folder / "ended.json")
         if end is None and worker.lives():
-            state = State.STOPPING if asked else State.UP
-            return Sighting(state, address, worker.age_seconds())
+            there = State.QUEUED if charged_seconds is None else State.UP
+            return Sighting(State.STOPPING if asked else there, address, charged_seconds)
         if end is None and keeper.lives():  # about to say how it ended, and when
-            return Sighting(State.STOPPING, address, worker.age_seconds())
+            return Sighting(State.STOPPING, address, charged_seconds)
         if end is None:
-            self.ended(machine, None, worker.age_seconds())  # from now on the bill stands still
+            self.ended(machine, None, charged_seconds)  # from now on the bill stands still
             end = _read(folder / "ended.json") or {"code": None, "charged_seconds": 0.0}
         gone, detail = _judge(end["code"], asked)
         if gone is Gone.FAILED:
@@ -155,7 +162,7 @@ def _judge(code: int | None, asked: bool) -> tuple[Gone, str]:
     if asked or code == 0:
         return Gone.STOPPED, ""
     if code == LEASE_ENDED:
-        return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
+        return Gone.EXPIRED, UNRENEWED
     if code is None:
         return Gone.FAILED, "the worker ended, and nobody saw how"
     number = -code if code < 0 else code - 128  # shells and guardians say it so

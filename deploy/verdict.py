@@ -3,7 +3,7 @@
 import signal
 from typing import Final
 
-from bats.common.ticket import LEASE_ENDED
+from bats.common.ticket import LEASE_ENDED, UNRENEWED
 from bats.deploy.protocol import Gone
 
 SIGNALS: Final = {number.value for number in signal.Signals}
@@ -14,7 +14,7 @@ def verdict(code: int) -> tuple[Gone, str]:
     if code == 0:
         return Gone.STOPPED, ""
     if code == LEASE_ENDED:
-        return Gone.EXPIRED, "its lease ran out: it had not heard from the master"
+        return Gone.EXPIRED, UNRENEWED
     if code - 128 in SIGNALS:
         return Gone.FAILED, f"the worker was ended by {signal.Signals(code - 128).name}"
     return Gone.FAILED, f"the worker ended with exit code {code}"

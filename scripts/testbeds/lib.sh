@@ -15,7 +15,8 @@ cannot() { echo "$BED: $*" >&2; exit $CANNOT; }
 is_root() { [ "$(id -u)" = 0 ]; }
 
 main() {
-    [ $# = 2 ] && [[ $1 = up || $1 = down ]] || die "usage: $BED up|down DIR (parameters: see the top of $0)"
+    if [ "$*" = packages ]; then echo "${PACKAGES[@]}"; return; fi # what it installs
+    [ $# = 2 ] && [[ $1 = up || $1 = down ]] || die "usage: $BED up|down DIR, or $BED packages (parameters: see the top of $0)"
     D=$(realpath -m -- "$2")
     "main_$1"
 }
@@ -80,28 +81,38 @@ environment() {
     for pair; do printf 'export %s=%q\n' "${pair%%=*}" "${pair#*=}"; done >"$S/env.new"
 }
 
-# need COMMAND PACKAGE...: installs the packages unless the command is there.
-# policy-rc.d keeps them from starting the system's own daemons; the lock is on a file that all
-# checkouts share, so that parallel sessions do not take each other's policy away.
+# alone COMMAND...: no two do so at a time, be they of different checkouts: all share the file that is locked
+alone() { (flock 9; "$@" 9>&-) 9<"$LOCK"; }
+LOCK=/usr/bin/apt-get
+[ -e $LOCK ] || LOCK=/bin/sh
+
+# need COMMAND PACKAGE...: installs the packages unless they are installed, or the command is there without them.
+# What a package holds is there before it is configured, and works only then: so its state is asked,
+# and by one at a time, for others may just be installing it.
 need() {
-    ! command -v "$1" >/dev/null || return 0
-    shift
-    is_root || cannot "needs the packages $*; install them, or run as root"
-    local policy=/usr/sbin/policy-rc.d
-    (
-        flock 9
-        if [ ! -e $policy ]; then
-            trap 'rm -f $policy' EXIT
-            printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy
-        fi
-        fresh_lists || apt-get -o DPkg::Lock::Timeout=300 update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
-            install -y -qq --no-install-recommends "$@" </dev/null 9>&-
-    ) 9</usr/bin/apt-get >>"$S/log/apt.log" 2>&1 || die "apt-get could not install $*: $(tail -n 5 "$S/log/apt.log")"
+    local log=$S/log/apt.log
+    alone install_missing "$@" >>"$log" 2>&1 && return
+    [ $? != $CANNOT ] || cannot "needs the packages ${*:2}; install them, or run as root"
+    die "apt-get could not install ${*:2}: $(tail -n 5 "$log")"
+}
+install_missing() {
+    local command=$1 policy=/usr/sbin/policy-rc.d states; shift
+    states=$(dpkg-query -W -f '${db:Status-Status}\n' "$@" || true)
+    [ "$(grep -cx installed <<<"$states")" != $# ] || return 0
+    if ! grep -Evqx 'not-installed|config-files|' <<<"$states" && command -v "$command"; then return 0; fi
+    is_root || return $CANNOT
+    if [ ! -e $policy ]; then # it keeps packages from starting the system's own daemons
+        trap "rm -f $policy" EXIT
+        printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy
+    fi
+    ! grep -Eq '^(half|unpacked|triggers)' <<<"$states" || dpkg --configure -a || true # a session was killed there
+    fresh_lists || apt-get -o DPkg::Lock::Timeout=300 update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+        install -y -qq --no-install-recommends "$@" </dev/null
 }
 fresh_lists() { [ -n "$(find /var/lib/apt/lists -name '*Packages*' -mmin -60 -print -quit 2>/dev/null)" ]; }
 
-# free_ports N: the first of N ports in a row on which nothing listens, chosen at random below
+# free_ports N: the first of N ports in a row that no socket has, chosen at random below
 # those that outgoing connections take, and kept in $S/port, so that a second `up` finds it
 free_ports() {
     local n=$1 low base i try
@@ -110,12 +121,14 @@ free_ports() {
     (( low > 12000 )) || low=60000
     for try in {1..200}; do
         base=$(( 10000 + SRANDOM % (low - 10000 - n) ))
-        for (( i = 0; i < n; i++ )); do listening $(( base + i )) && continue 2; done
+        for (( i = 0; i < n; i++ )); do taken $(( base + i )) && continue 2; done
         echo "$base" | tee "$S/port"
         return
     done
     die "no $n free ports in a row after $try tries"
 }
+# taken PORT: by whoever listens, and by connections that go out from it, which keep others from listening, too
+taken() { grep -qsE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") " /proc/net/tcp /proc/net/tcp6; }
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # wait_for SECONDS COMMAND...: until it succeeds

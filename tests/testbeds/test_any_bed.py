@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from beds import SCRIPTS, bed
 from waiting import until
+from workers_here import processes_of
 
 CHEAP = [
     pytest.param("slurm", {"NODES": "1"}, marks=pytest.mark.backend("slurm")),
@@ -17,19 +18,6 @@ CHEAP = [
     pytest.param("ec2", {"BOOT": "process"}, marks=pytest.mark.backend("ec2")),
     pytest.param("ec2", {}, marks=pytest.mark.backend("ec2")),
 ]
-
-
-def processes_of(state: Path) -> list[str]:
-    """Everything that runs with this state folder in its command line or environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-        except OSError:
-            continue
-        if str(state).encode() in seen:
-            found.append(f"{process.name} {seen[:200]!r}")
-    return found
 
 
 def links(network: str) -> list[str]:
