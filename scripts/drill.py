@@ -2,9 +2,12 @@
 """Harms a master and its workers at random while bags run, then checks that nothing was lost.
 
 usage: scripts/drill.py [--minutes 10] [--seed N] [--quick] [--json] [--keep]
+       scripts/drill.py --absence short|long [--seed N] [--quick] [--json] [--keep]
 
 Real processes of this computer run real tasks for money with ATUs of some seconds. Afterwards an
 account that the drill kept itself is compared with the master's; exit code 1 on any violation.
+With --absence the only harm is that the master is killed and away, for less than the lease of
+machines that are billed by the second, or for longer.
 """
 
 import argparse
@@ -16,10 +19,12 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from drill.bed import Bed, make_folder, remove_folder
+from drill.absence import LONG, SHORT, OneAbsence
+from drill.bed import Bed, bag, make_folder, remove_folder, several
 from drill.checks import Account, Check, check_all
 from drill.faults import possible
 from figures import Report
@@ -27,6 +32,8 @@ from figures import Report
 SHORT_MINUTES = 0.25
 TASKS, TASKS_SHORT = (40, 120), (20, 40)  # of a bag
 HEAL_SECONDS = 150.0  # for the last bags to end, undisturbed
+ABSENCES = {"short": SHORT, "long": LONG}
+QUICK_PACE = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="of faults")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--quick", action="store_true", help="a fraction of a minute, for CI")
+    parser.add_argument("--absence", choices=ABSENCES, help="instead: kill the master once")
     parser.add_argument("--only", action="append", help="only faults with these words")
     parser.add_argument("--json", action="store_true", help="print one object, last")
     parser.add_argument("--keep", action="store_true", help="keep the folder, and say where")
@@ -41,11 +49,14 @@ def main(arguments: list[str] | None = None) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**6)
     minutes = SHORT_MINUTES if given.quick else given.minutes
     tasks = TASKS_SHORT if given.quick else TASKS
+    harm: Harm = AtRandom(minutes, tasks, given.only or [])
+    if given.absence:
+        harm = OneAbsence(ABSENCES[given.absence], QUICK_PACE if given.quick else 1.0)
     folder = make_folder()
     try:
         if not given.json:
-            print(f"fault drill: {minutes:g} min, seed {seed}", flush=True)
-        facts = asyncio.run(_drill(folder, seed, minutes, tasks, given.only or []))
+            print(f"fault drill: {harm.words}, seed {seed}", flush=True)
+        facts = asyncio.run(_drill(folder, seed, harm))
     finally:
         if not given.keep:
             remove_folder(folder)
@@ -58,24 +69,61 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if facts["violations"] == 0 else 1
 
 
-async def _drill(
-    folder: Path, seed: int, minutes: float, tasks: tuple[int, int], only: list[str]
-) -> dict[str, Any]:
+class Harm(Protocol):
+    """What is done in a drill."""
+
+    @property
+    def words(self) -> str: ...
+
+    @property
+    def offerings(self) -> list[dict[str, Any]]: ...
+
+    async def do(self, bed: Bed, rng: random.Random) -> Counter[str]:
+        """Submit bags and do harm, counted by its kinds."""
+        ...
+
+    def checks(self, account: Account) -> list[Check]:
+        """Beside those of every drill."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandom:
+    minutes: float
+    tasks: tuple[int, int]
+    only: list[str]
+
+    @property
+    def words(self) -> str:
+        return f"{self.minutes:g} min"
+
+    @property
+    def offerings(self) -> list[dict[str, Any]]:
+        return several()
+
+    async def do(self, bed: Bed, rng: random.Random) -> Counter[str]:
+        return await _harm(bed, rng, self.minutes * 60, self.tasks, self.only)
+
+    def checks(self, _: Account) -> list[Check]:
+        return []
+
+
+async def _drill(folder: Path, seed: int, harm: Harm) -> dict[str, Any]:
     rng = random.Random(seed)
     began = time.monotonic()
-    async with Bed(folder) as bed:
-        done = await _harm(bed, rng, minutes * 60, tasks, only)
+    async with Bed(folder, harm.offerings) as bed:
+        done = await harm.do(bed, rng)
         statuses = await _heal(bed)
         account = Account(bed, statuses)
         await bed.kill_master(signal.SIGTERM)
         account.left_over = await _left(bed)
         account.read()
-        checks = check_all(account)
+        checks = [*check_all(account), *harm.checks(account)]
         machines = bed.watch.machines.values()
         return {
             "name": "drill",
             "seed": seed,
-            "minutes": minutes,
+            "harm": harm.words,
             "seconds": round(time.monotonic() - began, 1),
             "faults": dict(done),
             "skipped": [] if bed.disk else ["disk full: mounting a small disk needs root"],
@@ -135,7 +183,7 @@ async def _harm(
 async def _feed(bed: Bed, rng: random.Random, tasks: tuple[int, int]) -> None:
     """Two bags are always there: one runs, one waits."""
     while True:
-        await bed.submit(rng, rng.randint(*tasks))
+        await bed.submit(bag(rng, rng.randint(*tasks)))
         while len(bed.bags) > 1:
             before = await bed.ask("status", bag=bed.bags[-2])
             if before.get("over") or before.get("state") not in ("queued", "running"):

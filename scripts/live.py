@@ -2,7 +2,7 @@
 """Runs the published experiments with real worker processes in compressed time, and tells how they
 went beside what was published and what is simulated: tables here, with plots on one HTML page.
 
-usage: scripts/live.py table2.1|chapter6|comparison|all [--scale F] [--json] [--out DIR] [--seed N]
+usage: scripts/live.py EXPERIMENT|all [--scale F] [--quick] [--json] [--out DIR] [--seed N]
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from experiments import chapter6, comparison, page, table2_1
+from experiments import chapter6, comparison, page, reality, reality_cases, table2_1
 from experiments.options import Options
 from experiments.told import Told
 from figures import end
@@ -22,6 +22,8 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "table2.1": ("BaTS against round robin in five scenarios", table2_1.experiment),
     "chapter6": ("Kohonen maps and SARSA: promises and outcomes", chapter6.experiment),
     "comparison": ("a sweep cost-blind, and with BaTS for as much and less", comparison.experiment),
+    "reality": ("any ATU, any task, any bag: done for its money?", reality.experiment),
+    "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (
     "Experiments with real worker processes on one computer in compressed time. Machines, their "

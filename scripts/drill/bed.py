@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
@@ -48,8 +48,9 @@ class Disturbance:
 
 
 class Bed:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, offerings: list[dict[str, Any]] | None = None) -> None:
         self.folder = folder
+        self.offerings = offerings or several()
         self.state = folder / "disk" / "state"
         self.logs = folder / "logs"
         self.calendar = folder / "calendar"
@@ -106,7 +107,7 @@ class Bed:
             "calendar": str(self.calendar),
             "port": self.port,
             "reach": [LINK_AT],
-            "offerings": offerings(),
+            "offerings": self.offerings,
             "heartbeat_seconds": 0.5,
             "rejoin_seconds": 5.0,
             "join_seconds": 20.0,
@@ -195,8 +196,8 @@ class Bed:
                 await self.mind_master()
                 await asyncio.sleep(0.3)
 
-    async def submit(self, rng: random.Random, tasks: int) -> None:
-        said = await self.ask("submit", **bag(rng, tasks))
+    async def submit(self, body: dict[str, Any]) -> None:
+        said = await self.ask("submit", **body)
         self.bags.append(said["bag"])
 
     def note_done(self) -> None:
@@ -212,34 +213,45 @@ class Bed:
 # --- what is run ----------------------------------------------------------------------------------
 
 
-def offerings() -> list[dict[str, Any]]:
-    """Two kinds of machines; paid time comes in pieces of seconds here."""
+def several() -> list[dict[str, Any]]:
+    """Kinds of machines; paid time comes in pieces of some seconds, or of one."""
     return [
         {"name": "slow", "price": CENT, "atu_seconds": 12.0, "max_machines": 3, "slots": 1,
          "boundary_seconds": 6.0},
         {"name": "fast", "price": 3 * CENT, "atu_seconds": 12.0, "max_machines": 2, "slots": 2,
          "boundary_seconds": 6.0, "settings": {"speed": 2.0}},
+        by_the_second("fine", machines=2, lease_seconds=6.0),
     ]  # fmt: skip
+
+
+def by_the_second(name: str, *, machines: int, lease_seconds: float) -> dict[str, Any]:
+    """At the price of a slow one; it may be frozen for so long that its boundary is long, too."""
+    return {"name": name, "price": CENT // 12, "atu_seconds": 1.0, "max_machines": machines,
+            "slots": 1, "boundary_seconds": 6.0, "lease_seconds": lease_seconds}  # fmt: skip
 
 
 def bag(rng: random.Random, tasks: int) -> dict[str, Any]:
     """Tasks of very different length; the money is enough, even when machines are lost."""
-    numbers = [str(number) for number in range(tasks)]
     lengths = [rng.choice((0.05, 0.2, 0.5, 1.0, 3.0)) * rng.uniform(0.5, 1.5) for _ in range(tasks)]
-    columns = Listed(numbers), Listed([f"{length:.2f}" for length in lengths])
-    space = Space((Axis(("x", "seconds"), columns),))
     return {
-        "sweep": Sweep(space, argv=("/bin/sh", str(TASK), "{x}", "{seconds}")).to_plain(),
+        "sweep": work(lengths),
         "budget": Money(3 * CENT * (20 + tasks)),
         "sampling": rng.choice(("none", "none", "regression")),
         "initial_workers": 2,
-        "term_seconds": 12.0,
         "monitor_seconds": 3.0,
         "retries": 1000,
         "losses": 1000,
         "replicate": rng.random() < 0.7,
         "seed": rng.randrange(1 << 30),
     }
+
+
+def work(lengths: Sequence[float]) -> dict[str, Any]:
+    """A task that notes what it does, for each of these seconds."""
+    numbers = [str(number) for number in range(len(lengths))]
+    columns = Listed(numbers), Listed([f"{length:.2f}" for length in lengths])
+    space = Space((Axis(("x", "seconds"), columns),))
+    return Sweep(space, argv=("/bin/sh", str(TASK), "{x}", "{seconds}")).to_plain()
 
 
 def make_folder() -> Path:

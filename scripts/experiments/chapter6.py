@@ -15,7 +15,7 @@ from studies.chances import NAMES
 from studies.study import Progress
 
 from bats.common.money import Money, as_decimal
-from bats.master.brain.settings import ASK, Settings
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.report.charts import scatter
 from bats.master.report.timeline import timeline
 
@@ -109,7 +109,6 @@ def settings(fitted: Bag, seed: int) -> Settings:
         rule=ASK,
         initial_workers=1,
         monitor_seconds=fitted.atu_seconds / 12,
-        term_seconds=fitted.atu_seconds,
         seed=seed,
     )
 

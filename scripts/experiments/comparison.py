@@ -10,7 +10,7 @@ from typing import Final
 from studies.study import Progress
 
 from bats.common.money import Money, as_decimal
-from bats.master.brain.settings import Sampling, Settings
+from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.report.renting import CALLED, Shares
 from bats.master.report.timeline import timeline
 
@@ -72,7 +72,6 @@ def one(name: str, fitted: Bag, budget: Money | None, seed: int) -> Run:
         sampling=Sampling.NONE if budget is None else Sampling.REGRESSION,
         tail="none" if budget is None else "stochastic+random",
         monitor_seconds=fitted.atu_seconds / 12,
-        term_seconds=fitted.atu_seconds,
         seed=seed,
     )
     return Run(name, budget, lab.run(fitted.sweep, settings))

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bats.common.money import Money, as_decimal
-from bats.master.brain.commands import Decided, StopMachine
+from bats.master.brain.books.state import Run
 from bats.master.brain.engine import Engine
-from bats.master.brain.events import Event, Gone
-from bats.master.brain.mix import Mix
-from bats.master.brain.settings import Settings
-from bats.master.brain.state import Run
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.protocol.commands import Decided, StopMachine
+from bats.master.brain.protocol.events import Event, Gone
+from bats.master.brain.protocol.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgpack
 import structlog
@@ -22,11 +22,12 @@ import structlog
 from bats.common.errors import UnreachableError
 from bats.common.messages import BagId
 from bats.common.money import as_decimal
+from bats.common.offering import Offering
 from bats.deploy.local import Local
 from bats.deploy.roster import Roster
-from bats.master.brain.events import Event
-from bats.master.brain.journal import event_from
-from bats.master.brain.settings import ASK, Settings
+from bats.master.brain.protocol.events import Event
+from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.cli.words import count
 from bats.master.client import Bag, connect
 from bats.master.report.account import Account, account
@@ -43,8 +44,9 @@ Choose = Callable[[Schedules], str]
 
 _OF_THE_BAG: Final = ("tasks", "offerings", "budget", "deadline_seconds", "rule", "known")
 _LOG: Final = "run.log"
+Run = TypeVar("Run")
+
 _LOOK_SECONDS: Final = 0.02
-_MOST_AGAIN: Final = 3
 _MOST_ASKING: Final = 5
 
 
@@ -88,13 +90,23 @@ def run(sweep: Sweep, settings: Settings, choose: Choose = fastest) -> Live:
 
     Settings with the rule ASK wait for the offers, of which `choose` names one.
     """
-    harmless = min(one.boundary_seconds for one in settings.offerings) / 2
+    return undisturbed(
+        lambda stood_still: asyncio.run(_run(sweep, settings, choose, stood_still)),
+        settings.offerings,
+    )
+
+
+def undisturbed(
+    once: Callable[[list[float]], Run | None], offerings: Iterable[Offering], again: int = 3
+) -> Run:
+    """What `once` gives, which is told how long all stood still in runs that were thrown away."""
+    harmless = min(one.boundary_seconds for one in offerings) / 2
     stood_still: list[float] = []
     while True:
         with Stillness() as stillness:
-            live = asyncio.run(_run(sweep, settings, choose, stood_still))
-        if live and (stillness.longest <= harmless or len(stood_still) == _MOST_AGAIN):
-            return live
+            ran = once(stood_still)
+        if ran is not None and (stillness.longest <= harmless or len(stood_still) == again):
+            return ran
         if stillness.longest <= harmless:
             raise UnreachableError("The master of the experiment did not answer.")
         stood_still.append(stillness.longest)
@@ -139,7 +151,7 @@ async def _run(
     sweep: Sweep, settings: Settings, choose: Choose, stood_still: list[float]
 ) -> Live | None:
     """None when the master was not heard of any more, as happens when all stands still."""
-    async with _folder() as state:
+    with state_folder() as state, _logged_in(state):
         options = warmed(Options(state=state), settings.offerings)
         for backend in options.backends.values():  # a provider's machines are there to be had
             assert isinstance(backend, Local)
@@ -164,7 +176,7 @@ async def _run(
                 await bag.wait()
             except UnreachableError:
                 return None
-        return _read(state, BagId(bag.number), schedules, chosen, stood_still)
+        return read(state, BagId(bag.number), schedules, chosen, stood_still)
 
 
 async def _offered(bag: Bag) -> Schedules:
@@ -191,13 +203,14 @@ def _keys(settings: Settings) -> dict[str, Any]:
     return keys
 
 
-def _read(
+def read(
     state: Path,
     bag: BagId,
     schedules: Schedules,
     chosen: str,
     stood_still: list[float],
 ) -> Live:
+    """What the store has of a bag that is over."""
     with Reader(state) as reader:
         tasks = list(reader.every_task(bag))
         return Live(
@@ -211,19 +224,26 @@ def _read(
         )
 
 
-@contextlib.asynccontextmanager
-async def _folder() -> AsyncIterator[Path]:
-    """A state folder; no worker of it outlives us, even if we are interrupted."""
+@contextlib.contextmanager
+def state_folder() -> Iterator[Path]:
+    """One of its own; no worker of it outlives us, even if we are interrupted."""
     state = Path(tempfile.mkdtemp(prefix="bats-live-"))
+    try:
+        yield state
+    finally:
+        _end_workers(state)
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _logged_in(state: Path) -> Iterator[None]:
     usual = structlog.get_config()["logger_factory"]
     with (state / _LOG).open("a", encoding="utf-8") as log:
         structlog.configure(logger_factory=structlog.WriteLoggerFactory(log))
         try:
-            yield state
+            yield
         finally:
             structlog.configure(logger_factory=usual)
-            _end_workers(state)
-            shutil.rmtree(state, ignore_errors=True)
 
 
 def _end_workers(state: Path) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bats.common.money import Money
-from bats.master.brain.events import Chosen
-from bats.master.brain.forecast import foretold, questions
-from bats.master.brain.predictors import predict
-from bats.master.brain.schedules import Schedule
-from bats.master.brain.settings import Settings
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.predictors import predict
+from bats.master.brain.protocol.events import Chosen
+from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.views.forecast import foretold, questions
 from bats.master.service.plain import plain
 
 from . import lab, twin

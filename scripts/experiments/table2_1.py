@@ -20,9 +20,9 @@ from studies.table2_1 import settings as simulated_settings
 from studies.two_clusters import SCENARIOS, TASKS, sleep_bag
 
 from bats.common.messages import Outcome, TaskId
-from bats.master.brain.events import Ended, Event
-from bats.master.brain.mix import Mix
-from bats.master.brain.settings import Settings
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.protocol.events import Ended, Event
+from bats.master.brain.protocol.settings import Settings
 from bats.master.store.rows import TaskRow
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
@@ -149,8 +149,8 @@ def one(setting: Setting) -> Run:
         live,
         decided,
         measured,
-        twin(live, asked, measured),
-        twin(live, as_measured, measured),
+        twin(live.settings, asked, measured),
+        twin(live.settings, as_measured, measured),
         list(longer.values()),
         between,
     )
@@ -175,7 +175,6 @@ def live_settings(setting: Setting) -> Settings:
         tasks=setting.tasks,
         offerings=offerings,
         monitor_seconds=5 * setting.minute_seconds,
-        term_seconds=atu_seconds,
     )
 
 

@@ -7,9 +7,9 @@ from statistics import fmean
 
 from bats.common.messages import TaskId
 from bats.common.money import as_decimal
-from bats.master.brain.events import Event
-from bats.master.brain.schedules import Schedule
-from bats.master.brain.settings import Settings
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.events import Event
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
 
 from .decisions import Decisions, decisions
@@ -47,12 +47,12 @@ def starts(live: Live, decided: Decisions) -> Starts:
     )
 
 
-def twin(live: Live, runtimes: Runtimes, measured: Starts) -> Twin:
-    simulation = world(live.settings, runtimes, measured)
+def twin(settings: Settings, runtimes: Runtimes, measured: Starts) -> Twin:
+    simulation = world(settings, runtimes, measured)
     history = simulation.run()
-    decided = decisions(live.settings, history.events)
+    decided = decisions(settings, history.events)
     return Twin(
-        len(history.records) == live.settings.tasks,
+        len(history.records) == settings.tasks,
         decided.ended_at,
         float(as_decimal(simulation.engine.run.ledger.settled)),
         decided,

@@ -81,7 +81,7 @@ def main() -> None:
         work.write_text(SWEEP.format(root=ROOT))
         state = place / "state"
         with chromium(place / "chromium") as tools, master(state, "--clouds", clouds) as facts:
-            number = int(bats(state, "submit", work, "--term", "8s", "-q"))
+            number = int(bats(state, "submit", work, "-q"))
             asyncio.run(look(facts, tools, number, state, wanted))
 
 

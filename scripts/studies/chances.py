@@ -12,7 +12,7 @@ from figures import Report
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.settings import ASK, Settings
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.simulate.workloads import WORKLOADS
 
 from .study import Options, Study, chance, run_all

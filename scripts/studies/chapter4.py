@@ -13,11 +13,11 @@ import numpy as np
 from figures import Report
 
 from bats.common.money import Money
-from bats.master.brain.intervals import Moments, budget_bound, makespan_bound, promised
-from bats.master.brain.mix import Mix
-from bats.master.brain.problem import all_machines
-from bats.master.brain.rollout import Floats, run_bag
-from bats.master.brain.schedules import lowest_budget, schedule
+from bats.master.brain.learning.intervals import Moments, budget_bound, makespan_bound, promised
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.planning.problem import all_machines
+from bats.master.brain.planning.schedules import lowest_budget, schedule
+from bats.master.brain.prediction.rollout import Floats, run_bag
 from studies import plot
 from studies.study import Options, Study, chance, run_all
 from studies.three_clouds import (

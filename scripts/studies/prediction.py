@@ -11,10 +11,10 @@ import numpy as np
 from figures import Report
 
 from bats.common.money import Money
-from bats.master.brain.predictors import PREDICTORS, Question, predict
-from bats.master.brain.problem import all_machines
-from bats.master.brain.rollout import MeanBeyond, replicate, run_bag
-from bats.master.brain.schedules import lowest_budget, schedule
+from bats.master.brain.planning.problem import all_machines
+from bats.master.brain.planning.schedules import lowest_budget, schedule
+from bats.master.brain.prediction.predictors import PREDICTORS, Question, predict
+from bats.master.brain.prediction.rollout import MeanBeyond, replicate, run_bag
 from bats.master.simulate.workloads import bimodal, log_normal, weibull
 from studies import plot
 from studies.chapter4 import BUDGETS

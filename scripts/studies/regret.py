@@ -21,11 +21,11 @@ from figures import Report
 
 from bats.common.billing import charge
 from bats.common.money import Money
-from bats.master.brain.mix import Cluster, Mix
-from bats.master.brain.planners import KNAPSACK
-from bats.master.brain.problem import Problem
-from bats.master.brain.schedules import lowest_budget
-from bats.master.brain.settings import Settings
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.planners import KNAPSACK
+from bats.master.brain.planning.problem import Problem
+from bats.master.brain.planning.schedules import lowest_budget
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import WORKLOADS
 

@@ -3,7 +3,7 @@
 import numpy as np
 from figures import Report
 
-from bats.master.brain.intervals import Moments, mean_interval, sigma_interval
+from bats.master.brain.learning.intervals import Moments, mean_interval, sigma_interval
 from studies import plot
 from studies.study import Options, Study, chance, run_all
 from studies.three_clouds import BAGS, TASKS

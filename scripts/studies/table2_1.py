@@ -16,8 +16,8 @@ from statistics import median
 from figures import Report
 
 from bats.common.money import money
-from bats.master.brain.mix import Mix
-from bats.master.brain.settings import Sampling, Settings
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import Conditions
 
 from .study import Options, Study, run_all

@@ -7,10 +7,10 @@ import numpy as np
 from figures import Report
 
 from bats.common.money import Money, as_decimal, money
-from bats.master.brain.mix import Cluster, Mix
-from bats.master.brain.schedules import Schedule, lowest_budget
-from bats.master.brain.schedules import schedule as promise
-from bats.master.brain.settings import ASK, Sampling, Settings
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.schedules import Schedule, lowest_budget
+from bats.master.brain.planning.schedules import schedule as promise
+from bats.master.brain.protocol.settings import ASK, Sampling, Settings
 from bats.master.simulate.driver import Simulation
 
 from .study import Options, Study, run_all
@@ -74,6 +74,7 @@ def sampling_cost(scenario: str, sampling: Sampling, seed: int) -> float:
             SCENARIOS[scenario].offerings,
             rule=ASK,
             sampling=sampling,
+            prudence=0.0,
             monitor_seconds=MONITOR_SECONDS,
             seed=seed,
         ),

@@ -11,9 +11,9 @@ from statistics import fmean, stdev
 
 from figures import Report
 
-from bats.master.brain.schedules import offers, pick
-from bats.master.brain.settings import Sampling, Settings
-from bats.master.brain.tail import STRATEGIES
+from bats.master.brain.planning.schedules import offers, pick
+from bats.master.brain.policies.tail import STRATEGIES
+from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import multi_modal, normal, truncated_levy
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from bats.common.money import Money, as_decimal, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.mix import Cluster, Mix
-from bats.master.brain.regression import Line
-from bats.master.brain.rollout import Floats, Ints, Lines, Slots
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.prediction.rollout import Floats, Ints, Lines, Slots
 from bats.master.simulate.workloads import multi_modal, normal, truncated_levy
 
 TASKS, SAMPLE = 1000, 30

@@ -10,8 +10,8 @@ import numpy as np
 from bats.common.money import as_decimal, money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import Engine
-from bats.master.brain.mix import Mix
-from bats.master.brain.settings import Settings
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.workloads import normal
 

@@ -25,17 +25,32 @@ def account(checks: Any, *notes: tuple[Any, ...], **known: Any) -> Any:
     return checks.Account(bed, {}, notes=[checks.Note(*note) for note in notes])
 
 
-def test_half_a_minute_of_faults_harms_nothing():
-    argv = [sys.executable, str(SCRIPTS / "drill.py"), "--quick", "--seed", "1", "--json"]
+def drilled(*options: str) -> dict[str, Any]:
+    argv = [sys.executable, str(SCRIPTS / "drill.py"), "--quick", "--seed", "1", "--json", *options]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
     assert ended.stdout, ended.stderr
-    facts = json.loads(ended.stdout.splitlines()[-1])
+    facts: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     wrong = {one["check"]: one["violations"] for one in facts["checks"] if one["violations"]}
     assert not wrong, wrong
     assert ended.returncode == 0
+    assert [bar["ok"] for bar in facts["bars"]] == [True] * len(facts["checks"])
+    return facts
+
+
+def test_half_a_minute_of_faults_harms_nothing():
+    facts = drilled()
     assert sum(facts["faults"].values()) >= 3
     assert facts["tasks"] >= 20
-    assert [bar["ok"] for bar in facts["bars"]] == [True] * len(facts["checks"])
+
+
+@pytest.mark.parametrize("absence", ["short", "long"])
+def test_a_master_that_is_away_loses_no_task_and_no_money_of_machines_billed_by_the_second(
+    absence: str,
+):
+    facts = drilled("--absence", absence)
+    assert facts["faults"] == {"master killed": 1}
+    assert facts["tasks"] == 12
+    assert min(one["looked_at"] for one in facts["checks"] if "without" in one["check"]) > 0
 
 
 def test_an_attempt_that_runs_twice_is_noticed(checks: Any):
@@ -51,7 +66,10 @@ def test_a_task_that_begins_long_after_its_result_was_stored_is_noticed(checks: 
 
 
 def test_prices_are_not_taken_from_the_ledger(checks: Any):
-    price = {one["name"]: one["price"] for one in checks.offerings()}["slow"]
-    assert checks.prices("slow", 11.0) == {price}
-    assert checks.prices("slow", 12.1) == {price, 2 * price}, "seen from outside, not exactly"
-    assert checks.prices("slow", 30.0) == {3 * price}
+    from drill.bed import several
+
+    price = {one["name"]: one["price"] for one in several()}["slow"]
+    prices = account(checks, offerings=several()).prices
+    assert prices("slow", 11.0) == {price}
+    assert prices("slow", 12.1) == {price, 2 * price}, "seen from outside, not exactly"
+    assert prices("slow", 30.0) == {3 * price}

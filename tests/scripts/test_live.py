@@ -7,16 +7,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from experiments import chapter6, lab
+import pytest
+from experiments import chapter6, lab, reality
 from experiments.apps import SARSA
+from experiments.compressed import Compressed
 from experiments.decisions import compare, decisions
+from studies.cells import drawn
+from studies.least_money import least_money
 from studies.table2_1 import settings
 from studies.two_clusters import SCENARIOS, sleep_bag
 
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.settings import Settings
+from bats.master.brain.protocol.settings import Settings
 from bats.master.client import sweep
+from bats.master.clouds.reading import clouds
 from bats.master.simulate.driver import Conditions, Simulation
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "live.py"
@@ -38,6 +43,51 @@ def test_a_small_experiment_with_real_workers_keeps_its_budget_and_leaves_one_pa
     assert "Published, simulated and live" in page
     assert page.count("<svg") >= 3
     assert not re.search('(?:src|href)="(?!#)', page), "the page needs another file"
+
+
+def test_bags_billed_by_the_second_and_the_minute_are_done_by_real_workers_for_their_money(
+    tmp_path: Path,
+):
+    ended = subprocess.run(
+        [sys.executable, str(SCRIPT), "reality", "--quick", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert "Live and simulated" in ended.stdout, ended.stderr
+    told = json.loads((tmp_path / "live-reality.json").read_text())
+    values = {bar["bar"]: bar["value"] for bar in told["bars"]}
+    assert values["live runs that do all tasks"] == 2
+    assert values["live runs within their budget"] == 2
+    assert values["machines that ended with their lease"] == 0
+    assert values["longest makespan, live to simulated"] < 5, "one run each, beside other tests"
+
+
+def test_the_live_cells_have_every_value_of_the_matrix():
+    cells = [Compressed(place, seconds, 1) for place, seconds in reality.CELLS]
+    assert len(cells) == 12
+    assert reality.values_without(cells) == 0
+    assert reality.values_without(cells[1:]) > 0
+
+
+def test_a_compressed_cell_is_its_cell_in_another_unit_of_time():
+    place, seconds = reality.CELLS[4]
+    cell = Compressed(place, seconds, 1)
+    whole = drawn(place, 1)
+    assert cell.drawn.runtimes / cell.factor == pytest.approx(whole.runtimes)
+    assert [o.price for o in cell.drawn.offerings] == [o.price for o in whole.offerings]
+    assert [o.atu_seconds for o in cell.drawn.offerings] == [pytest.approx(cell.factor)] * 2
+    least = least_money(whole.runtimes, whole.offerings, whole.speeds, place.boot_seconds)
+    assert cell.budget == pytest.approx(1.5 * least, rel=0.1), "a little more: real processes"
+
+
+def test_its_clouds_file_says_what_is_simulated(tmp_path: Path):
+    for place, seconds in reality.CELLS:
+        cell = Compressed(place, seconds, 1)
+        path = tmp_path / "clouds.toml"
+        path.write_text(cell.clouds_file)
+        assert clouds(path).offerings == cell.drawn.offerings
 
 
 def test_what_the_real_tasks_of_a_run_computed_can_be_told():

@@ -9,7 +9,7 @@ from experiments.twin import Starts
 
 from bats.common.money import NOTHING, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.settings import ASK, Settings
+from bats.master.brain.protocol.settings import ASK, Settings
 
 OFFERINGS = (
     Offering(ClusterName("slow"), money(1), 3600, 10),
