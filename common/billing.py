@@ -42,6 +42,12 @@ def charge_to_work(offering: Offering, seconds: float) -> Money:
     return charge_atus(offering, atus_to_work(offering, seconds))
 
 
+def first_atus(offering: Offering) -> int:
+    """What is reserved at least: what is billed anyway, and until it may end itself unheard."""
+    lease = offering.lease_seconds
+    return atus(offering, lease + offering.boundary_seconds if lease else 0.0)
+
+
 def paid_uptime(offering: Offering, count: int) -> float:
     """The uptime that `count` ATUs pay for."""
     return count * offering.atu_seconds

@@ -2,6 +2,7 @@
 
 BatsError                    something outside this program: said in one sentence, no traceback
 ├── UsageError               exit 2: a wrong argument, file, key or value
+├── PausedError              exit 1: what is waited for does not come before its user acts
 ├── CannotBeMetError         exit 3: no schedule within this budget or deadline
 ├── UnreachableError         exit 4: the master is not there, or refuses this key
 └── StoreDamagedError        exit 2: the store on disk cannot be read as it should
@@ -21,6 +22,10 @@ class BatsError(Exception):
 
 class UsageError(BatsError):
     exit_code = 2
+
+
+class PausedError(BatsError):
+    exit_code = 1
 
 
 class CannotBeMetError(BatsError):

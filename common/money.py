@@ -1,5 +1,6 @@
 """Money: exact integers of a billionth of the currency, never binary floating point."""
 
+import re
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Final, NewType
 
@@ -9,12 +10,16 @@ Money = NewType("Money", int)
 UNITS: Final = 1_000_000_000
 NOTHING: Final = Money(0)
 
+_SHOWN: Final = re.compile(r"[$€£¥]?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+
 
 def money(text: str | int | Decimal) -> Money:
-    """Read an amount such as `"0.08"`, `12` or `"1_500.25"`.
+    """Read an amount such as `"0.08"`, `12`, `"1_500.25"` or `"$1,500.25"`, as `show` writes it.
 
     Floats are not taken: write the digits you mean.
     """
+    if isinstance(text, str) and (shown := _SHOWN.fullmatch(text.strip())):
+        text = shown[1].replace(",", "")
     try:
         with localcontext() as exact:
             exact.prec = 60

@@ -16,8 +16,10 @@ class Offering:
 
     `price` is for one machine and one ATU (accountable time unit), paid when the ATU is entered.
     `minimum_seconds` is charged even to a machine that stops earlier.
-    `boundary_seconds` is how long before the end of an ATU a machine must be told to stop so
-    that it is surely gone in time. `priced` says when and where the price was looked up, if it was.
+    `boundary_seconds` is how long before its paid time ends a machine must be told to stop so
+    that it is surely gone in time; of short ATUs that may be several. `lease_seconds` is how long
+    it may live without hearing from its master at least, whatever the ATU: so much is reserved.
+    `priced` says when and where the price was looked up, if it was.
     """
 
     name: ClusterName
@@ -27,6 +29,7 @@ class Offering:
     slots: int = 1
     minimum_seconds: float = 0.0
     boundary_seconds: float = 0.0
+    lease_seconds: float = 0.0
     backend: str = "local"
     settings: Mapping[str, Any] = field(default_factory=dict)
     priced: str = ""
@@ -38,8 +41,8 @@ class Offering:
             raise ValueError(f"offering {self.name}: the ATU must last longer than 0 s")
         if self.max_machines < 0 or self.slots < 1:
             raise ValueError(f"offering {self.name}: needs max >= 0 and slots >= 1")
-        if not 0 <= self.boundary_seconds < self.atu_seconds:
-            raise ValueError(f"offering {self.name}: must stop within an ATU")
+        if not (math.isfinite(self.boundary_seconds) and self.boundary_seconds >= 0):
+            raise ValueError(f"offering {self.name}: boundary must not be negative")
 
     @property
     def free(self) -> bool:

@@ -17,6 +17,9 @@ _VERSION: Final = 1
 LEASE_ENDED: Final = 75
 """The exit code of a worker whose lease ran out, so that a back end can tell it from a failure."""
 
+UNRENEWED: Final = "its lease ran out before it was renewed"
+"""What that means in words; whether the master could not, or did not want to, it knows itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
@@ -27,6 +30,7 @@ class Ticket:
     secret_key: str = field(repr=False)
     slots: int
     lease_seconds: float  # from start: a worker that never reaches the master ends after that
+    margin_seconds: float = 3.0  # at the end of a lease, at the most, to stop tasks in order
     single_use: bool = False  # the worker must enroll a key of its own at once
     state_folder: str = ""  # where the worker keeps its outbox and scratch; "" lets it choose
     power_off: str = ""  # command run when the lease runs out, for back ends that need it
@@ -77,6 +81,10 @@ def _addresses(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_text(a) and "://" in a for a in value)
 
 
+def _duration(value: Any) -> bool:
+    return type(value) in {int, float} and 0 <= value < math.inf
+
+
 def _positive(value: Any) -> bool:
     return type(value) in {int, float} and 0 < value < math.inf
 
@@ -89,6 +97,7 @@ _FITS: Final[dict[str, tuple[Any, str]]] = {
     "secret_key": (is_key, "a key of 40 characters"),
     "slots": (_whole(1), "a whole number from 1"),
     "lease_seconds": (_positive, "a number of seconds above 0"),
+    "margin_seconds": (_duration, "a number of seconds from 0"),
     "single_use": (lambda value: isinstance(value, bool), "true or false"),
     "state_folder": (_text, "a path"),
     "power_off": (_text, "a command"),

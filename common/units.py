@@ -1,5 +1,6 @@
 """Durations and sizes as people write them: "90s", "1h 30m", "12:00:00", "64 MiB"."""
 
+import math
 import re
 from typing import Final
 
@@ -73,3 +74,18 @@ def _seconds_in(written: str) -> float | None:
             return None
         total += float(number) * factor
     return _seconds_of(total)
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people, rounded up to seconds below an hour and to minutes above."""
+    whole = math.ceil(seconds * (1 - 1e-9))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = -(-whole // 60)
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -84,13 +84,13 @@ class Reads:
     """A field's annotation: `parse` reads what was written, and its ValueError is the message."""
 
     parse: Callable[[Any], Any]
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._read)
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
-        return dict(self.schema)
+        return dict(self.schema() if callable(self.schema) else self.schema)
 
     def _read(self, value: Any) -> Any:
         try:
@@ -139,6 +139,13 @@ def duration(value: Any) -> float:
     if isinstance(value, str | int):
         return seconds(value)
     raise ValueError(f"{quoted(value)} is not a duration; write for example 90s or 1h 30m")
+
+
+def positive_duration(value: Any) -> float:
+    """Seconds, more than none."""
+    if read := duration(value):
+        return read
+    raise ValueError("should be longer than 0; leave it out for none")
 
 
 def _sentence(document: Document, mistake: ErrorDetails) -> str:

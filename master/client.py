@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 
-from bats.common.errors import UsageError
+from bats.common.errors import PausedError, UsageError
 from bats.common.folders import default_state
 from bats.common.keys import Access, read_access
 from bats.common.money import Money, money
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of th
 __all__ = [
     "Bag",
     "Client",
+    "PausedError",
     "Schedule",
     "Sweep",
     "SyncBag",
@@ -132,10 +133,12 @@ class Bag:
         return await self._client.ask("choose", bag=self.number, rule=rule, **limits)
 
     async def wait(self, phase: str = "") -> Body:
-        """The status once the bag is over, or once it has come to that phase: "choosing", ..."""
+        """The status once the bag is over, or paused, or has come to that phase: "choosing", ..."""
         status: Body = {}
         seen = 0
-        while not status or not (status["over"] or (phase and status.get("phase") == phase)):
+        while not status or not (
+            status["over"] or status.get("paused") or (phase and status.get("phase") == phase)
+        ):
             status = await self._client.ask(
                 "wait", bag=self.number, seen=seen, seconds=_NEWS_SECONDS
             )
@@ -143,7 +146,10 @@ class Bag:
         return status
 
     async def results(self) -> AsyncIterator[TaskResult]:
-        """Each task's result, as it comes, until the bag is over."""
+        """Each task's result, as it comes, until the bag is over.
+
+        Raises PausedError when no more come until the bag is resumed.
+        """
         told: set[int] = set()
         seen, pause = 0, 0.0
         loop = asyncio.get_running_loop()
@@ -160,6 +166,9 @@ class Bag:
                             yield result
             if status["over"]:
                 return
+            if (paused := status.get("paused")) and not status["running"]:
+                words = f"{paused['reason']}. {paused['ways']}"
+                raise PausedError(f"Bag {self.number} is paused: {words}")
             pause = _CALM * (loop.time() - began)
 
     async def frame(self) -> Any:
@@ -188,6 +197,10 @@ class Bag:
 
     async def cancel(self, reason: str = "cancelled by the user") -> Body:
         return await self._client.ask("cancel", bag=self.number, reason=reason)
+
+    async def resume(self) -> Body:
+        """A paused bag goes on."""
+        return await self._client.ask("resume", bag=self.number)
 
     async def retry(self, tasks: Sequence[int] | None = None) -> Body:
         """Try failed tasks again: these, or all."""
@@ -255,9 +268,12 @@ class Client:
         """Submit a sweep. Without a rule or a limit it waits for `choose` after its sample.
 
         `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
+        `settings` are further keys of a submission: `name`, or policies such as `tail`, which win
+        over those of the sweep.
         """
-        body: Body = {"sweep": work.to_plain(), **_limits(budget, deadline), **settings}
-        limited = len(body) > 1 or work.budget is not None or work.deadline_seconds is not None
+        limits = _limits(budget, deadline)
+        body: Body = {"sweep": work.to_plain(), **limits, **settings}
+        limited = limits or work.budget is not None or work.deadline_seconds is not None
         body["rule"] = rule or work.pick or ("fastest" if limited else "ask")
         if work.inputs:
             from bats.master.inputs import send_inputs
@@ -306,6 +322,9 @@ class SyncBag:
 
         while (result := self._run(following())) is not None:
             yield result
+
+    def resume(self) -> Body:
+        return self._run(self._bag.resume())
 
     def frame(self) -> Any:
         return self._run(self._bag.frame())

@@ -51,6 +51,8 @@ class Document:
         if not keys:
             return "The command line"
         first, *rest = (str(key) for key in keys if isinstance(key, str))
+        if option := self.flags.get(".".join([first, *rest])):
+            return option
         return " ".join([self.flags.get(first, f"--{first.replace('_', '-')}"), *rest])
 
     def line_of(self, keys: Sequence[str | int]) -> int | None:

@@ -6,7 +6,6 @@ The clock also counts while the machine is suspended, for a suspended machine is
 import time
 from typing import Final
 
-_MARGIN_SECONDS: Final = 3.0  # kept for stopping tasks in order, so that none outlives the lease
 _MARGIN_SHARE: Final = 0.02  # of a short lease: it must be renewed before stopping begins
 
 
@@ -16,15 +15,20 @@ def boot_clock() -> float:
 
 
 class Lease:
-    """`ends` is when nothing of ours may live any more, `stops` when to begin stopping."""
+    """`ends` is when nothing of ours may live any more, `stops` when to begin stopping.
 
-    def __init__(self, seconds: float, now: float) -> None:
+    `most_margin` lies between the two, so that tasks are stopped in order and none outlives the
+    lease. The master knows how late its renewals may come, so it says how much that may be.
+    """
+
+    def __init__(self, seconds: float, now: float, most_margin: float) -> None:
+        self._most_margin = most_margin
         self.ends = self.stops = now
         self.renew(seconds, now)
 
     def renew(self, seconds: float, now: float) -> None:
         """The master's word replaces the earlier one, be it longer or shorter."""
-        self.margin = min(_MARGIN_SECONDS, seconds * _MARGIN_SHARE)
+        self.margin = min(self._most_margin, seconds * _MARGIN_SHARE)
         self.ends = now + seconds
         self.stops = self.ends - self.margin
 

@@ -95,6 +95,7 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
             secret_key=access.secret_key,
             slots=given.slots or len(os.sched_getaffinity(0)),
             lease_seconds=_BY_HAND_SECONDS,
+            margin_seconds=_BY_HAND_MARGIN_SECONDS,
             state_folder=given.folder,
             offering=given.name,
         )
@@ -116,4 +117,5 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
     return ticket
 
 
+_BY_HAND_MARGIN_SECONDS = 0.5  # whatever the boundary of its offering is
 _BY_HAND_SECONDS = 600.0  # to find its master in; then the master's lease counts

@@ -67,7 +67,7 @@ class Session:
         self._patient = False  # told to stop by the master, which may be another one soon
         self._hurried = False
         self._farewell: asyncio.Task[None] | None = None
-        self._lease = Lease(ticket.lease_seconds, began)
+        self._lease = Lease(ticket.lease_seconds, began, ticket.margin_seconds)
         self._lease_timer: asyncio.TimerHandle | None = None
         self._on_lease(self._lease.ends)
         self._mind_lease()

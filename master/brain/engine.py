@@ -6,44 +6,52 @@ Two drivers use it alike: the live master (`master/service`) and the simulator (
 
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from bats.common.billing import first_atus
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING
-from bats.master.brain import (
-    choosing,
-    dispatch,
-    early,
-    fleet,
-    paying_on,
-    planning,
-    sampling,
-    watching,
-)
-from bats.master.brain.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
-from bats.master.brain.events import (
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
+from bats.master.brain.protocol.events import (
     Announced,
+    Asked,
     Begin,
     Cancelled,
     Cause,
     Charged,
     Chosen,
+    Closed,
     Ended,
     Event,
     Found,
+    GivenUp,
     Gone,
     Joined,
+    Resumed,
     Retried,
     Returned,
     SetAside,
     Silent,
     Woken,
 )
-from bats.master.brain.machine import Machine, MachineState
-from bats.master.brain.settings import Settings
-from bats.master.brain.state import Phase, Run
-from bats.master.brain.taskbook import TaskState
+from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.rules import (
+    choosing,
+    dispatch,
+    early,
+    fleet,
+    pausing,
+    paying_on,
+    recorded,
+    replanning,
+    sampling,
+    standstill,
+    watching,
+)
 
 
 class Engine:
@@ -92,6 +100,14 @@ class Engine:
                 raise BrokenInvariantError(f"task {task} waits and can never be drawn")
 
 
+def replay(settings: Settings, events: Iterable[tuple[float, Event]]) -> Engine:
+    """The engine as it was after these events; its commands were carried out in its first life."""
+    engine = Engine(settings)
+    for now, event in events:
+        engine.handle(event, now)
+    return engine
+
+
 # --- one rule per event --------------------------------------------------------------------------
 
 
@@ -119,6 +135,8 @@ def _joined(run: Run, event: Joined) -> None:
         c.start_failures = 0
         c.start_count += 1
         c.start_seconds_sum += run.now - machine.requested_at
+        if machine.charged_since is not None:
+            c.boot_seconds_sum += run.now - machine.charged_since
     machine.move(MachineState.UP)
     machine.slots = event.slots
     machine.joined_at = run.now
@@ -131,7 +149,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
     """A worker that its user started by hand."""
     offering = run.clusters[event.cluster].offering
     machine = Machine(event.machine, event.cluster, offering, run.now)
-    machine.atus = run.first_term(offering)
+    machine.atus = first_atus(offering)
     if run.phase in (Phase.ENDING, Phase.ENDED):
         return None
     if not run.ledger.reserve(machine.id, offering.price * machine.atus):  # type: ignore[arg-type]
@@ -181,7 +199,7 @@ def _announced(run: Run, event: Announced) -> None:
     name = machine.offering.name
     run.say(f"machine {machine.id} ({name}) gets no more tasks: {event.reason}")
     if run.phase is Phase.EXECUTING:
-        planning.replan(run, "a machine is taken away")
+        replanning.replan(run, "a machine is taken away")
 
 
 def _found(run: Run, event: Found) -> None:
@@ -193,6 +211,8 @@ def _found(run: Run, event: Found) -> None:
         run.out.append(StopMachine(machine.id, "not needed any more"))
     elif fleet.take_back(run, machine, event.unpaid_since):
         run.say(f"machine {machine.id} ({machine.offering.name}) was held to be gone and lives")
+        if run.pause is not None:
+            fleet.stop(run, machine, pausing.REASON)
     else:
         reason = "held to be gone, it lives, and the budget does not cover it"
         run.say(f"machine {machine.id} ({machine.offering.name}) is stopped: {reason}")
@@ -204,10 +224,11 @@ def _gone(run: Run, event: Gone) -> None:
     if machine is None or not machine.alive:
         return
     c = run.clusters[machine.cluster]
-    if machine.joined_at is None and event.cause is Cause.FAILED:
+    if _failed_to_start(run, c, machine, event.cause):
         c.start_failures += 1
         if c.start_failures >= fleet.START_FAILURES:
             fleet.set_aside(run, c, event.detail or "its machines do not start")
+    standstill.gone(run, machine)
     asked = machine.state is MachineState.STOPPING and not machine.draining
     dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
     machine.move(MachineState.GONE)
@@ -219,7 +240,20 @@ def _gone(run: Run, event: Gone) -> None:
         if run.phase is Phase.SAMPLING and not run.living[c.index]:
             fleet.start(run, c.index, 1)
         elif run.phase is Phase.EXECUTING:
-            planning.replan(run, "a machine was lost")
+            replanning.replan(run, "a machine was lost")
+
+
+def _failed_to_start(run: Run, c: ClusterState, machine: Machine, cause: Cause) -> bool:
+    """Leases that end before machines join count once for all that were asked for by then.
+
+    While the master is away all end so.
+    """
+    if machine.joined_at is not None:
+        return False
+    if cause is Cause.EXPIRED and machine.requested_at >= c.expired_at:
+        c.expired_at = run.now
+        return True
+    return cause is Cause.FAILED
 
 
 def _ended(run: Run, event: Ended) -> None:
@@ -246,8 +280,7 @@ def _chosen(run: Run, event: Chosen) -> None:
 
 def _cancelled(run: Run, event: Cancelled) -> None:
     if run.phase in dispatch.BUSY_PHASES:
-        left = run.tasks.unfinished
-        run.end(BagOutcome.CANCELLED, f"{event.reason}; {left} tasks are not done")
+        run.end(BagOutcome.CANCELLED, f"{event.reason}; {run.not_done}")
 
 
 def _retried(run: Run, event: Retried) -> None:
@@ -255,16 +288,24 @@ def _retried(run: Run, event: Retried) -> None:
     for task in event.tasks:
         if run.tasks.states[task] in (TaskState.FAILED, TaskState.DROPPED):
             run.tasks.retry(task)
+    pausing.resume(run)
     if run.phase in (Phase.ENDING, Phase.ENDED) and run.tasks.waiting:
+        pausing.arm(run)
         run.outcome, run.ended_at = None, None
+        if sampling.begin_again(run):
+            return
         run.phase = Phase.EXECUTING
-        planning.replan(run, "tasks are tried again")
+        replanning.replan(run, "tasks are tried again")
+
+
+def _resumed(run: Run, _: Resumed) -> None:
+    pausing.resume(run)
 
 
 def _set_aside(run: Run, event: SetAside) -> None:
     fleet.set_aside(run, run.clusters[event.cluster], event.reason)
     if run.phase is Phase.EXECUTING:
-        planning.replan(run, "an offering was set aside")
+        replanning.replan(run, "an offering was set aside")
 
 
 def _woken(run: Run, _: Woken) -> None:
@@ -284,8 +325,12 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Chosen: _chosen,
     Cancelled: _cancelled,
     Retried: _retried,
+    Resumed: _resumed,
     SetAside: _set_aside,
     Woken: _woken,
+    Asked: recorded.asked,
+    GivenUp: recorded.given_up,
+    Closed: recorded.closed,
 }
 
 
@@ -295,7 +340,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
 def _follow_up(run: Run) -> None:
     _settle_phase(run)
     _look_at_due(run)
-    if run.now >= run.next_monitor and run.phase in dispatch.BUSY_PHASES:
+    if run.now >= run.next_monitor and _is_looked_after(run):
         run.next_monitor = run.now + watching.monitor_seconds(run)
         _monitor(run)
         run.hungry.update(run.idle)  # what was not worth copying may be by now
@@ -306,6 +351,11 @@ def _follow_up(run: Run) -> None:
         dispatch.fill(run, run.machines[machine_id])
     if run.phase is Phase.ENDING:
         _wind_up(run)
+
+
+def _is_looked_after(run: Run) -> bool:
+    """While it is paused there is nothing to decide but the ends of machines."""
+    return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
 
 def _settle_phase(run: Run) -> None:
@@ -320,7 +370,7 @@ def _settle_phase(run: Run) -> None:
 
 
 def _look_at_due(run: Run) -> None:
-    """Machines whose paid time ends now."""
+    """Machines whose paid time ends now, or soon the time that they may live unheard."""
     due: dict[int, Machine] = {}
     while run.alarms and run.alarms[0][0] <= run.now:
         _, _, machine_id = heapq.heappop(run.alarms)
@@ -329,13 +379,20 @@ def _look_at_due(run: Run) -> None:
             due[machine_id] = machine
     if due:
         paying_on.due(run, [m for m in due.values() if _is_due(run, m)])
+    for machine in due.values():
+        paying_on.renew(run, machine)
 
 
 def _is_due(run: Run, machine: Machine) -> bool:
-    return machine.offering.free or machine.stop_by(run.now) <= run.now
+    if machine.offering.free or machine.stop_by(run.now) <= run.now:
+        return True
+    return not machine.load and machine.idle_until(run.now) <= run.now
 
 
 def _monitor(run: Run) -> None:
+    standstill.look(run)
+    if run.pause is not None:
+        return
     if run.phase is Phase.SAMPLING:
         sampling.leave_out_late(run)
         _settle_phase(run)
@@ -360,7 +417,7 @@ def _wind_up(run: Run) -> None:
 
 def _wake(run: Run, now: float) -> None:
     """Ask to be woken for the next monitoring or the next end of an ATU."""
-    at = run.next_monitor if run.phase in dispatch.BUSY_PHASES else math.inf
+    at = run.next_monitor if _is_looked_after(run) else math.inf
     if run.alarms:
         at = min(at, run.alarms[0][0])
     if at < math.inf and (at != run.woken_at or at <= now):

@@ -35,9 +35,11 @@ def ask(common: Common, verb: str, **body: Any) -> dict[str, Any]:
 
 def exit_code(status: Mapping[str, Any]) -> int:
     """What a command that waited for this bag should return."""
+    if status.get("paused"):
+        return 1
     state = status.get("state", "")
     if state == "complete":
-        return 0
+        return 3 if status.get("deadline_missed") else 0
     if state in {"with failures", "broken"}:
         return 1
     if state == "cancelled":

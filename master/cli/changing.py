@@ -1,4 +1,4 @@
-"""`bats cancel` and `bats retry`: the user's word to a bag."""
+"""`bats cancel`, `bats retry` and `bats resume`: the user's word to a bag."""
 
 import click
 
@@ -41,4 +41,21 @@ def retry(common: Common, bag: int | str, failed: bool, tasks: tuple[int, ...]) 
     facts = ask(common, "retry", bag=bag, tasks=list(tasks) or "failed")
     common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
         f"Bag {facts['bag']}: {count(facts['tasks'], 'task')} to be tried again."
+    ))  # fmt: skip
+
+
+@command(
+    examples="""
+bats resume                the newest bag
+bats resume 3
+"""
+)
+@bag_argument
+@common
+def resume(common: Common, bag: int | str) -> None:
+    """Lets a paused bag go on; what failed alike and paused it is tried again."""
+    facts = ask(common, "resume", bag=bag)
+    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
+        f"Bag {facts['bag']} goes on"
+        + (" as soon as the one that runs has ended." if facts["state"] == "queued" else ".")
     ))  # fmt: skip

@@ -67,9 +67,24 @@ def choose(
     except ValueError as error:
         raise UsageError(f"{error}.") from None
     facts = ask(common, "choose", **chosen)
-    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
-        f"Bag {facts['bag']} goes on with {schedule or 'the limits given'}."
-    ))  # fmt: skip
+    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else taken(facts, schedule))
+
+
+def taken(facts: Mapping[str, Any], schedule: str | None) -> str:
+    """What it goes on with, and which limit holds: a budget given before stays."""
+    currency = facts["currency"]
+    budget = facts["budget"] and amount(facts["budget"], currency)
+    what = schedule or "the limits given"
+    if facts["chosen"] == "budget" and schedule is not None:
+        what = f"what its budget of {budget} buys, which is less than {schedule} takes"
+    elif budget is not None:
+        what += f", within its budget of {budget}"
+    elif schedule is not None and facts["limit"] is not None:
+        what += f", for {amount(facts['limit'], currency)} in all at most"
+    if facts["paused"]:
+        number = facts["bag"]
+        return f"Bag {number} takes {what}. It is paused: `bats resume {number}` goes on."
+    return f"Bag {facts['bag']} goes on with {what}."
 
 
 def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 0) -> str:

@@ -46,6 +46,9 @@ def explain(common: Common, bag: int | str, what: int | str) -> None:
 
 def _plan(facts: Mapping[str, Any]) -> str:
     lines = [f"bag {facts['bag']} ({facts['name']}): {facts['words'] or facts.get('phase', '')}"]
+    if paused := facts.get("paused"):
+        lines = [f"bag {facts['bag']} ({facts['name']}): paused: {paused['reason']}"]
+        lines.append(f"next      {paused['ways']}")
     if facts.get("sample_size"):
         lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
     profiles = facts.get("profiles") or facts.get("clusters", [])
@@ -59,7 +62,7 @@ def _plan(facts: Mapping[str, Any]) -> str:
                 f"{count(one['known'], 'runtime')}"
             )
         else:
-            lines.append(f"{one['name']:<9} no task has ended there")
+            lines.append(f"{one['name']:<9} no task was done there yet")
     if plan := facts.get("plan"):
         lines.append(
             f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "
@@ -93,7 +96,8 @@ def _task(story: Mapping[str, Any]) -> str:
             lines += [f"    | {line}" for line in one["excerpt"].strip().split("\n")[-5:]]
     if story.get("losses"):
         lines.append(f"  it lost its machine {count(story['losses'], 'time')}")
-    if story["state"] == "waiting" and not story["running"]:
-        lines.append("  it waits: no slot has been free for it yet. See: bats explain "
-                     f"{story['bag']}")  # fmt: skip
+    if story.get("failures") and story["state"] in {"waiting", "running"}:
+        lines.append(f"  it failed {count(story['failures'], 'time')}, and is tried again")
+    if waits := story.get("waits"):
+        lines.append(f"  it waits: {waits}")
     return "\n".join(lines)

@@ -42,14 +42,19 @@ async def follow(
     bag: int,
     display: Display,
     heard: Callable[[Facts], Awaitable[None]] | None = None,
+    *,
+    stays: bool = False,
 ) -> dict[str, Any]:
-    """The last status, once the bag is over. `heard` is called with each on the way."""
+    """The last status, once the bag is over. `heard` is called with each on the way.
+
+    Only somebody who can act `stays` with a bag that is paused: nothing more comes by itself.
+    """
     seen, told, before = 0, 0, ""
     offers = _Offers(client, bag, display)
     loop = asyncio.get_running_loop()
     status: dict[str, Any] = {}
     try:
-        while not status.get("over"):
+        while not status.get("over") and (stays or not rests(status)):
             looked = loop.time()
             status = await client.ask("wait", bag=bag, seen=seen, seconds=display.look_seconds)
             seen = status["seen"]
@@ -67,6 +72,14 @@ async def follow(
         offers.close()
         display.close()
     return status
+
+
+def rests(status: Facts) -> bool:
+    """Whether it is paused, and what still ran has ended; of what hangs no end is waited for."""
+    paused = status.get("paused")
+    if not paused:
+        return False
+    return not status["running"] or paused["task"] is None
 
 
 def _worth_a_look(before: str, phase: str) -> bool:
@@ -204,7 +217,7 @@ class Screen:
             width, height = size.width, size.height
             drawn = choice(status, self.offered, self.question, width=width, height=height)
         else:
-            drawn = picture(status, self._recent, width=size.width)
+            drawn = picture(status, self._recent, self.question, width=size.width)
         self._keys.start()
         self._begun().update(drawn, refresh=True)
 

@@ -11,7 +11,7 @@ import click
 from bats.common.errors import UnreachableError
 from bats.master.cli.asking import ask, bag_argument
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.reach import access_of, reach
+from bats.master.cli.reach import has_store, reach
 from bats.master.cli.words import amount, count, duration, table
 
 
@@ -53,7 +53,7 @@ def _orphans(common: Common, do: str) -> dict[str, Any]:
     try:
         return run(asking())
     except UnreachableError:
-        if common.access or not access_of(common) or do == "adopt":
+        if common.access or not has_store(common) or do == "adopt":
             raise
     return _deserted(common, do)
 

@@ -32,6 +32,7 @@ COMMANDS: Final = (
     "explain",
     "cancel",
     "retry",
+    "resume",
     "machines",
     "clouds",
     "access",
@@ -41,6 +42,7 @@ _MODULES: Final = {
     "choose": "choosing",
     "cancel": "changing",
     "retry": "changing",
+    "resume": "changing",
 }
 
 EPILOG = """\b
@@ -51,8 +53,8 @@ Examples:
   bats submit sweep.toml                 and in others
   bats status
 \b
-Exit codes: 0 done, 1 tasks failed, 2 wrong usage or file, 3 budget or deadline
-cannot be met, 4 no master reached or refused, 130 interrupted.
+Exit codes: 0 done, 1 tasks failed or paused, 2 wrong usage or file, 3 budget or deadline
+cannot be met or was missed, 4 no master reached or refused, 130 interrupted.
 Completion: eval "$(_BATS_COMPLETE=bash_source bats)"
 """
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bats.master.cli.choosing import offers
-from bats.master.cli.status import eta_words, money_line
+from bats.master.cli.status import deadline_words, eta_words, money_line, state_of
 from bats.master.cli.words import amount, count, duration
 
 Facts = Mapping[str, Any]
@@ -23,7 +23,10 @@ _WIDEST: Final = 110  # what the eye takes in; and it stays whole in a terminal 
 _TALLEST: Final = 9  # lines of the picture of schedules
 
 
-def picture(status: Facts, decisions: Sequence[Facts], *, width: int) -> RenderableType:
+def picture(
+    status: Facts, decisions: Sequence[Facts], question: str = "", *, width: int
+) -> RenderableType:
+    """`question` is asked of a bag that is paused."""
     width = min(width, _WIDEST)
     if "spent" not in status:
         said = Text(status["words"] or "waits for its turn")
@@ -36,6 +39,9 @@ def picture(status: Facts, decisions: Sequence[Facts], *, width: int) -> Rendera
         Text(),
         _clusters(status),
     ]
+    if paused := status["paused"]:
+        parts += [Text(), Text(f"paused: {paused['reason']}", style="bold")]
+        parts += [Text(paused["ways"]), Text(question, style="bold")]
     if decisions:
         parts.append(Text())
     for one in decisions:
@@ -62,7 +68,7 @@ def choice(
 
 
 def _title(status: Facts) -> str:
-    return f"bag {status['bag']} · {status['name']} · {status.get('phase', status['state'])}"
+    return f"bag {status['bag']} · {status['name']} · {state_of(status)}"
 
 
 def _meanwhile(status: Facts) -> str:
@@ -109,8 +115,8 @@ def _time(status: Facts) -> str:
     said = f"{duration(status['now'])} so far"
     if eta := eta_words(status):
         said += f" · {eta}"
-    if status["deadline_at"] is not None:
-        said += f" · deadline in {duration(max(0.0, status['deadline_at'] - status['now']))}"
+    if deadline := deadline_words(status):
+        said += f" · deadline {deadline}"
     return said
 
 

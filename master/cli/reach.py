@@ -26,6 +26,11 @@ def access_of(common: Common) -> Access:
     return read_access(path, "client")
 
 
+def has_store(common: Common) -> bool:
+    """Whether a master has left its books in the state folder."""
+    return (common.state / _STORE).exists()
+
+
 @asynccontextmanager
 async def reach(common: Common) -> AsyncIterator[Client]:
     """The master, which must be there."""
@@ -41,7 +46,7 @@ async def look(common: Common) -> AsyncIterator[Client | Archive]:
         try:
             asked = await stack.enter_async_context(connect(access_of(common)))
         except UnreachableError as error:
-            if common.access or not (common.state / _STORE).exists():
+            if common.access or not has_store(common):
                 raise
             asked = Archive(common.state, error)
         yield asked

@@ -11,12 +11,14 @@ from bats.master.cli import sweeps
 from bats.master.cli.asking import exit_code
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
-from bats.master.cli.follow import Display, display, follow
+from bats.master.cli.follow import Display, Screen, display, follow
+from bats.master.cli.status import deadline_line
 from bats.master.cli.submit import after_dashes
 from bats.master.cli.words import amount, count, duration
 from bats.master.client import connect
 
 INTERRUPTED = 130
+_FAREWELL_SECONDS = 20.0  # for machines to end
 
 
 @command(
@@ -45,16 +47,19 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     person = sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
     if not person:
         sweeps.must_be_decided(want)
-    return run_work(_Run(common, want, asks=person and not want.rule).all())
+    return run_work(_Run(common, want, person=person).all())
 
 
 class _Run:
-    def __init__(self, common: Common, want: sweeps.Wanted, *, asks: bool) -> None:
+    def __init__(self, common: Common, want: sweeps.Wanted, *, person: bool) -> None:
+        asks = person and not want.rule
         self._common = common
         self._want = want
         free = want.clouds is None or all(one.free for one in want.clouds.offerings)
         self._rule = want.rule or ("ask" if asks and not free else "fastest")
         self._shown: Display = display(quiet=common.quiet or common.as_json, pressed=self._pressed)
+        self._stays = person and isinstance(self._shown, Screen)  # to be asked while it is paused
+        self._paused = False
         self._answering: asyncio.Future[None] | None = None
         self._said = ""  # to a key that means nothing
         self._interrupts = 0
@@ -103,22 +108,48 @@ class _Run:
             self._common.note(
                 f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
             )
-            status = await follow(client, self._bag, self._shown, self._heard)
+            status = await follow(client, self._bag, self._shown, self._heard, stays=self._stays)
+            if status.get("paused"):
+                status = await self._leave(master)
             schedules = await client.ask("schedules", bag=self._bag)
             return self._summary(status, schedules)
 
-    # --- the choice -------------------------------------------------------------------------------
+    async def _leave(self, master: Any) -> dict[str, Any]:
+        """The bag stays paused, to be resumed under another master: this one's machines are ended.
+
+        A machine that would wait for it to go on, be it paid for, would do so in vain.
+        """
+        if runner := master.bags.loaded.get(self._bag):
+            runner.vacate("`bats run` ends while the bag is paused")
+        loop = asyncio.get_running_loop()
+        ends, status = loop.time() + _FAREWELL_SECONDS, {"state": ""}
+        while status["state"] != "paused" and loop.time() < ends:
+            status = await self._client.ask("wait", bag=self._bag, seconds=0.2)
+        return status
+
+    # --- what is asked ----------------------------------------------------------------------------
 
     async def _heard(self, status: Mapping[str, Any]) -> None:
-        """After the sample, ask until something is chosen, here or in another shell."""
+        """Ask as long as it is open how to go on: something may be chosen in another shell too."""
         shown = self._shown
-        if status.get("phase") != "choosing" or self._rule != "ask" or shown.offered is None:
+        self._paused = bool(status.get("paused"))
+        if not self._is_asked(status):
             shown.question = ""
         elif self._answering is None or self._answering.done():
-            names = self._names()
-            balanced = next((key for key, name in names.items() if name == names["b"]), "b")
-            question = f"Which? Press its number, b for balanced ({balanced}), q to cancel."
-            shown.question = f"{self._said} {question}".lstrip()
+            shown.question = f"{self._said} {self._question()}".lstrip()
+
+    def _is_asked(self, status: Mapping[str, Any]) -> bool:
+        if self._paused:
+            return self._stays
+        may_choose = status.get("phase") == "choosing" and self._rule == "ask"
+        return may_choose and self._shown.offered is not None
+
+    def _question(self) -> str:
+        if self._paused:
+            return "Press r to go on, q to cancel."
+        names = self._names()
+        balanced = next((key for key, name in names.items() if name == names["b"]), "b")
+        return f"Which? Press its number, b for balanced ({balanced}), q to cancel."
 
     def _pressed(self, key: str) -> None:
         if self._shown.question:  # what is typed before there is a question is no answer to it
@@ -129,7 +160,11 @@ class _Run:
         try:
             if key == "q":
                 self._shown.question = "Cancelling."
-                await self._client.ask("cancel", bag=self._bag, reason="nothing was chosen")
+                reason = "cancelled while paused" if self._paused else "nothing was chosen"
+                await self._client.ask("cancel", bag=self._bag, reason=reason)
+            elif self._paused and key == "r":
+                self._shown.question = "Going on."
+                await self._client.ask("resume", bag=self._bag)
             elif name := self._names().get(key):
                 self._shown.question = f"Taking {name}."
                 await self._client.ask("choose", bag=self._bag, rule=name)
@@ -140,7 +175,8 @@ class _Run:
 
     def _names(self) -> dict[str, str]:
         """The schedules on the screen by the keys that mean them."""
-        facts = self._shown.offered or {"schedules": [], "balanced": ""}
+        facts = None if self._paused else self._shown.offered
+        facts = facts or {"schedules": [], "balanced": ""}
         names = [str(one["name"]) for one in facts["schedules"]]
         return {**dict(zip("123456789", names, strict=False)), "b": facts["balanced"]}
 
@@ -183,13 +219,18 @@ class _Run:
 def _told(facts: Mapping[str, Any]) -> str:
     currency = facts["currency"]
     total, done, failed = facts["total"], facts["done"], facts["failed"]
-    words = {"complete": "done"}.get(facts["state"], facts["state"])
+    paused = facts.get("paused")
+    words = "paused" if paused else {"complete": "done"}.get(facts["state"], facts["state"])
     lines = [
         f"{words}: {done:,} of {count(total, 'task')} done"
         + (f", {failed:,} failed" if failed else "")
         + f" in {duration(facts['now'])}"
     ]
-    if facts["state"] not in {"complete", "with failures"} and facts["words"]:
+    lines += deadline_line(facts)
+    if paused:
+        lines.append(f"because   {paused['reason']}")
+        lines.append(f"next      {paused['ways']} To go on it needs a master: `bats master`.")
+    elif facts["state"] not in {"complete", "with failures"} and facts["words"]:
         lines.append(f"because   {facts['words']}")
     spent = amount(facts["spent"], currency)
     cap = facts["budget"] if facts["budget"] is not None else facts["limit"]

@@ -15,7 +15,9 @@ from bats.common.money import money
 from bats.common.units import seconds
 from bats.master.cli.asking import BagName
 from bats.master.cli.base import Common, command, common
+from bats.master.cli.policy import policy_given, policy_options
 from bats.master.cli.simulated import facts_of, lines, told
+from bats.master.cli.sweeps import TERM
 from bats.master.cli.words import amount
 
 if TYPE_CHECKING:
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
 
 KINDS: Final = (
     "cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest",
-)  # fmt: skip
-TAILS: Final = (
-    "none", "random", "stochastic", "stochastic+random", "migration+replication", "perfect",
 )  # fmt: skip
 _USUAL_TASKS: Final = 1000
 
@@ -88,18 +87,8 @@ bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
     type=click.Choice([*KINDS, "balanced"]),
     help="Only this of the six schedules; also several.",
 )
-@click.option(
-    "--term",
-    metavar="DURATION",
-    help="For how long machines of short ATUs are reserved at a time (1m).",
-)
-@click.option(
-    "--tail",
-    type=click.Choice(TAILS),
-    default="stochastic+random",
-    show_default=True,
-    help="What idle machines copy at the end; perfect knows all runtimes.",
-)
+@click.option("--term", metavar="DURATION", hidden=True)
+@policy_options
 @click.option(
     "--runs",
     type=click.IntRange(1, 100_000),
@@ -136,8 +125,8 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
     """
     from bats.master.simulate.study import simulations, study
 
-    world, workload, cases = _wanted(common, sweep, given)
-    runs, tail = given["runs"], given["tail"]
+    world, workload, cases, tail = _wanted(common, sweep, given)
+    runs = given["runs"]
     workers = given["workers"] or len(os.sched_getaffinity(0))
     with _progress(common, simulations(cases, tail, runs)) as step:
         summaries = study(
@@ -158,9 +147,11 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
 
 def _wanted(
     common: Common, sweep_file: str | None, given: Mapping[str, Any]
-) -> "tuple[World, Workload, list[Case]]":
+) -> "tuple[World, Workload, list[Case], str]":
+    """The last is the tail strategy."""
+    from bats.master.brain.protocol.settings import Sampling
     from bats.master.clouds.reading import Clouds, clouds
-    from bats.master.simulate.study import Case, World
+    from bats.master.simulate.study import USUAL_TAIL, Case, World
     from bats.master.simulate.written import of_clusters, workload
     from bats.master.sweep.arguments import from_arguments
 
@@ -184,18 +175,24 @@ def _wanted(
     described = sweep or (bag.sweep if bag else None)
     usual = described.count if described else drawn.count or _USUAL_TASKS
     needs = described.slots if described else 1
+    if given["term"] is not None:
+        _duration(given["term"], "--term")
+        click.echo(f"{TERM}.", err=True)
     deadline = _duration(given["deadline"], "--deadline")
     if deadline is None and sweep:
         deadline = sweep.deadline_seconds
+    policy = {**(described.policy if described else {}), **policy_given(given)}
+    tail = str(policy.pop("tail", USUAL_TAIL))
+    policy.pop("seed", None)  # of the engine; the study has one of its own
     world = World(
         given["tasks"] or usual,
         tuple(replace(o, slots=max(1, o.slots // needs)) for o in found.offerings),
         _speeds(found.offerings, given["speeds"], before),
         deadline,
         _duration(given["start"], "--start") or 0.0,
-        _duration(given["term"], "--term") or 60.0,
         described.replicate if described else True,
         found.currency,
+        {k: Sampling(value) if k == "sampling" else value for k, value in policy.items()},
     )
     budgets = [_money(one) for one in given["budgets"]]
     if not budgets and sweep and sweep.budget is not None:
@@ -209,7 +206,7 @@ def _wanted(
     if not budgets:
         one_way = deadline is not None or all(one.free for one in found.offerings)
         cases = [Case(rule, rule) for rule in picks or (["fastest"] if one_way else KINDS)]
-    return world, drawn, cases
+    return world, drawn, cases, tail
 
 
 def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from bats.master.cli.policy import policy_in_words
 from bats.master.cli.words import amount, count, duration, mix, table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def facts_of(
         "currency": world.currency,
         "deadline_seconds": world.deadline_seconds,
         "tail": tail,
+        "policy": {k: getattr(v, "value", v) for k, v in world.policy.items()},
         "runs": summaries[0].runs,
         "seed": seed,
         "cases": [
@@ -95,6 +97,8 @@ def told(facts: Mapping[str, Any]) -> str:
         "done: runs that finished within the budget. sample: its share of the time, of the price.",
         f"tail saves: by the strategy {facts['tail']}, against none.",
     ]
+    if facts["policy"]:
+        said.append(policy_in_words(facts["policy"]))
     said += [
         f"{one['name']}: in {1 - one['finished_share']:.0%} of the runs tasks are left; "
         f"in one of them {one['words']}."

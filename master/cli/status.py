@@ -38,12 +38,12 @@ def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
         (
             one["bag"],
             one["name"],
-            one.get("phase") or one["state"],
+            state_of(one),
             f"{one.get('done', 0):,}",
             f"{one.get('failed', 0):,}",
             f"{one['tasks']:,}",
             amount(one.get("spent")),
-            one.get("words", ""),
+            one["paused"]["reason"] if one.get("paused") else one.get("words", ""),
         )
         for one in bags
     ]
@@ -53,10 +53,10 @@ def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
 def in_full(facts: Mapping[str, Any]) -> str:
     """One bag, as a few lines."""
     total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
-    phase = facts.get("phase") or facts["state"]
+    words = facts["paused"]["reason"] if facts.get("paused") else facts["words"]
     lines = [
-        f"bag {facts['bag']} ({facts['name']}): {facts['state'] if facts['over'] else phase}"
-        + (f": {facts['words']}" if facts["words"] else ""),
+        f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
+        + (f": {words}" if words else ""),
         f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
         + (f", {failed:,} failed" if failed else "")
         + (f", {facts['running']:,} running" if facts.get("running") else ""),
@@ -67,12 +67,43 @@ def in_full(facts: Mapping[str, Any]) -> str:
     now = facts.get("now", 0.0)
     if facts["over"]:
         lines.append(f"time      {duration(now)}")
+        lines += deadline_line(facts)
     else:
         eta = eta_words(facts) or "the rest is not known yet"
         lines.append(f"time      {duration(now)} so far, {eta}")
+        lines += deadline_line(facts)
         lines += [f"machines  {line}" for line in cluster_lines(facts)]
     lines.append(f"output    {facts['output_folder']}")
+    if facts.get("paused"):
+        lines.append(f"next      {facts['paused']['ways']}")
     return "\n".join(lines)
+
+
+def state_of(facts: Mapping[str, Any]) -> str:
+    """In a word: how it ended, that it is paused, or what it is at."""
+    if facts.get("paused"):
+        return "paused"
+    if facts.get("over"):
+        return str(facts["state"])
+    return str(facts.get("phase") or facts["state"])
+
+
+def deadline_line(facts: Mapping[str, Any]) -> list[str]:
+    """Nothing where there is no deadline."""
+    said = deadline_words(facts)
+    return [f"deadline  {said}"] if said else []
+
+
+def deadline_words(facts: Mapping[str, Any]) -> str:
+    """`in 5 min 10 s`, `kept, with 12 s to spare` or `missed by 8 s`."""
+    due = facts.get("deadline_at")
+    if due is None:
+        return ""
+    ended = facts.get("ended_at")
+    left = due - (facts.get("now", 0.0) if ended is None else ended)
+    if left < 0:
+        return f"missed by {duration(-left)}"
+    return f"in {duration(left)}" if ended is None else f"kept, with {duration(left)} to spare"
 
 
 def money_line(facts: Mapping[str, Any]) -> str:

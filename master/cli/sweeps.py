@@ -10,6 +10,7 @@ import click
 
 from bats.common.errors import UsageError
 from bats.common.units import seconds
+from bats.master.cli.policy import policy_and_seed_options, policy_given, policy_in_words
 from bats.master.cli.words import amount, count, duration
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _OPTIONS: Final = (
     click.option("--name", help="What to call the bag."),
     click.option("--timeout", help="How long a task may run: 90s, 1h 30m."),
     click.option("--retries", type=int, help="How often a failed task is tried again (1)."),
+    click.option("--max-failures", type=int,
+                 help="So many failed tasks pause the bag (the first dozen alike)."),
     click.option("--cwd", help="Where tasks run."),
     click.option("--compat", type=click.Choice(["slurm", "sge"]),
                  help="Also set the variables of that system's job arrays."),
@@ -40,8 +43,8 @@ _OPTIONS: Final = (
     click.option("--pick", metavar="SCHEDULE",
                  help="Choose beforehand: cheapest, cheapest+10%, cheapest+20%, balanced, "
                  "fastest-20%, fastest-10% or fastest."),
-    click.option("--term", metavar="DURATION",
-                 help="For how long machines of short ATUs are reserved at a time (1m)."),
+    policy_and_seed_options,
+    click.option("--term", metavar="DURATION", hidden=True),
     click.option("-y", "--yes", is_flag=True,
                  help="Ask nothing: the balanced schedule, unless a limit or --pick says more."),
     click.option("--dry-run", is_flag=True, help="Show what would be run, and run nothing."),
@@ -55,7 +58,6 @@ class Wanted:
     sweep: "Sweep"
     clouds: "Clouds | None"  # None: none named, the master's
     rule: str  # "": nothing was decided beforehand
-    term_seconds: float | None = None
 
 
 def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +74,9 @@ def wanted(
     from bats.master.sweep.arguments import from_arguments
 
     file, lines, words = _file_and_words(words, given, after=after)
-    keys = ("name", "timeout", "retries", "cwd", "compat", "budget", "deadline", "pick")
+    keys = (
+        "name", "timeout", "retries", "max_failures", "cwd", "compat", "budget", "deadline", "pick",
+    )  # fmt: skip
     sweep = from_arguments(
         words,
         file=file,
@@ -82,11 +86,18 @@ def wanted(
         csv_file=given["csv_file"],
         lines=lines,
         settings={key: given[key] for key in keys},
+        policy=policy_given(given, "seed"),
     )
     found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
     usual = "fastest" if limited else "balanced" if given["yes"] else ""
-    return Wanted(sweep, found, sweep.pick or usual, _seconds(given["term"], "--term"))
+    if given["term"] is not None:
+        _seconds(given["term"], "--term")
+        click.echo(f"{TERM}.", err=True)
+    return Wanted(sweep, found, sweep.pick or usual)
+
+
+TERM: Final = "--term is without effect: money is reserved to the expected ends of tasks"
 
 
 def _seconds(text: str | None, option: str) -> float | None:
@@ -125,8 +136,6 @@ async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
 
 def _body(want: Wanted) -> dict[str, Any]:
     found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
-    if want.term_seconds is not None:
-        found["term_seconds"] = want.term_seconds
     if want.clouds is not None:
         found["offerings"] = [asdict(one) for one in want.clouds.offerings]
         found["currency"] = want.clouds.currency
@@ -146,6 +155,7 @@ def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
         "budget": sweep.budget,
         "deadline_seconds": sweep.deadline_seconds,
         "rule": want.rule or "ask",
+        "policy": dict(sweep.policy),
     }
     lines = [f"{sweep.name}: {count(sweep.count, 'task')}"]
     width = len(str(sweep.count - 1))
@@ -170,6 +180,8 @@ def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
         lines.append(f"budget: {amount(sweep.budget, currency)}")
     if sweep.deadline_seconds is not None:
         lines.append(f"deadline: {duration(sweep.deadline_seconds)}")
+    if sweep.policy:
+        lines.append(policy_in_words(sweep.policy))
     return facts, "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from bats.master.cli.status import in_full
 bats watch                 the newest bag, until it ends
 bats watch 3 | tee log     plain lines when piped
 bats watch 3 --json        a JSON object whenever something changed
-bats watch -q && echo ok   only wait; exit code 1 if tasks failed
+bats watch -q && echo ok   only wait; exit code 1 if tasks failed or it is paused
 """
 )
 @bag_argument
@@ -34,7 +34,7 @@ async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
         found = await client.ask("status", bag=bag)
         shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
         shown.question = f"Choose in another shell: bats choose NAME --bag {found['bag']}"
-        return await follow(client, found["bag"], shown)
+        return await follow(client, found["bag"], shown, stays=isinstance(shown, Screen))
 
 
 class _Json:

@@ -17,7 +17,7 @@ from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.deploy.trial import Trial
-from bats.master.brain.state import MANUAL
+from bats.master.brain.books.state import MANUAL
 from bats.master.service.home import addresses
 from bats.master.service.options import Options, bind_for
 

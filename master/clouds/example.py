@@ -21,6 +21,7 @@ _HEAD: Final = """\
 #   max          how many machines of this kind may run at the same time
 #   slots        how many tasks a machine runs at a time
 #   boundary     how long before the end of an ATU a machine is told to stop
+#   lease        how long a machine may live without hearing from its master, at least
 
 currency = "{currency}"
 """

@@ -42,6 +42,7 @@ class OfferingTable(Checked):
     atu: Annotated[float, Reads(_span, _DURATION)] = 3600.0
     minimum: Annotated[float, Reads(duration, _DURATION)] = 0.0
     boundary: Annotated[float | None, Reads(duration, _DURATION)] = None
+    lease: Annotated[float | None, Reads(duration, _DURATION)] = None
     max: Annotated[Whole | None, Field(ge=1, le=100_000)] = None
     slots: Annotated[Whole, Field(ge=1, le=10_000)] = 1
     priced: str = Field("", max_length=200)

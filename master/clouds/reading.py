@@ -24,7 +24,12 @@ VARIABLE: Final = "BATS_CLOUDS"
 _BOUNDARY_SECONDS: Final = 60.0
 _BOUNDARY_SHARE: Final = 0.05
 _LOCAL_BOUNDARY_SECONDS: Final = 10.0
-_LEAST_BOUNDARY_SECONDS: Final = 0.5  # a renewal needs that long to travel on a busy computer
+_LEAST_BOUNDARY_SECONDS: Final = 3.0
+_LEAST_LOCAL_BOUNDARY_SECONDS: Final = 0.5  # a renewal travels so long on a busy computer
+
+_LEASES: Final[Mapping[str, float]] = {"local": 10.0, "ec2": 300.0}
+_LEASE_SECONDS: Final = 60.0
+"""Long enough to start, to join, and for a network to be away; EC2 sets a machine up meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +94,13 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
     boundary = table.boundary
     if boundary is None:
         most = _LOCAL_BOUNDARY_SECONDS if local else _BOUNDARY_SECONDS
-        least = min(_LEAST_BOUNDARY_SECONDS, table.atu / 4)
+        least = _LEAST_LOCAL_BOUNDARY_SECONDS if local else _LEAST_BOUNDARY_SECONDS
         boundary = max(least, min(most, _BOUNDARY_SHARE * table.atu))
-    if boundary >= table.atu:
+    if boundary >= max(table.atu, _BOUNDARY_SECONDS):
         raise wrong("boundary", f"should be less than the ATU, which lasts {table.atu:g} s")
+    lease = table.lease
+    if lease is None:
+        lease = _LEASES.get(table.backend, _LEASE_SECONDS)
     given = _beside(table, Path(document.path).absolute().parent)
     offering = Offering(
         name=ClusterName(table.name),
@@ -102,6 +110,7 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
         slots=table.slots,
         minimum_seconds=table.minimum,
         boundary_seconds=boundary,
+        lease_seconds=lease,
         backend=table.backend,
         settings=given,
         priced=table.priced,

@@ -7,17 +7,17 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.brain import forecast
-from bats.master.brain.engine import Engine
-from bats.master.brain.journal import event_from
-from bats.master.brain.predictors import predict
-from bats.master.brain.schedules import Schedule
-from bats.master.brain.state import Run
-from bats.master.brain.view import RunView, view
+from bats.master.brain.books.state import Run
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.predictors import predict
+from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.views import forecast
+from bats.master.brain.views.view import RunView, view
 from bats.master.report.chronicle import Chronicle
 from bats.master.report.failures import Failure, failures
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.service.bag import Bag, bag_from
+from bats.master.service.replayed import Recorded, Replayed
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
 
@@ -52,16 +52,17 @@ class Account:
 def account(reader: Reader, number: BagId) -> Account:
     """Replays the bag's journal: a second or so for 100,000 tasks."""
     bag = bag_from(reader.bag(number))
-    engine = Engine(bag.settings)
-    run = engine.run
+    replayed = Replayed(bag, Recorded.of(bag, reader))
+    run = replayed.engine.run
     chronicle = Chronicle(bag.sweep.count)
     promise = None
     for _, now, written in reader.events(number):
         event = msgpack.unpackb(written)
-        engine.handle(event_from(event), now)
+        replayed.hear(event_from(event), now)
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
             promise = Promise(_offer(run), run.chosen_at, run.chosen_committed, run.tasks.done)
+    replayed.set_right()
     seen = view(run, run.now)
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 import msgpack
 
 from bats.common.messages import MachineId, Outcome
-from bats.master.brain.events import Ended, Joined
-from bats.master.brain.journal import CODES
+from bats.master.brain.protocol.events import Ended, Joined
+from bats.master.brain.protocol.journal import CODES
 
 MOST_SPANS: Final = 2000  # attempts drawn one by one; beyond that only how busy machines were
 MOST_BINS: Final = 240  # of time: about what a screen can show

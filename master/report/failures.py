@@ -1,18 +1,16 @@
 """Failed attempts, grouped by what seems to be their cause."""
 
-import re
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from bats.common.failure import FAILURES, how_it_failed, last_line, without_numbers
 from bats.common.messages import BagId, Outcome
 from bats.master.store.reader import Reader, TaskQuery
 from bats.master.store.rows import TaskRow
 
 MOST_READ: Final = 20_000  # attempts; who has more failures finds their cause among these
 _EXAMPLES: Final = 8
-_BAD: Final = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_STARTED)
-_NUMBERS: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 @dataclass(slots=True)
@@ -27,21 +25,14 @@ class Failure:
 
     @property
     def words(self) -> str:
-        """As a person would say it; a negative exit code is the signal that ended it."""
-        if self.outcome is Outcome.TIMED_OUT:
-            return "ran longer than its time limit"
-        if self.outcome is Outcome.NOT_STARTED:
-            return "could not be started"
-        if self.exit_code < 0:
-            return f"ended by signal {-self.exit_code}"
-        return f"exit code {self.exit_code}"
+        return how_it_failed(self.outcome, self.exit_code)
 
 
 def failures(reader: Reader, bag: BagId) -> list[Failure]:
     """The commonest first. Outputs that differ only in numbers count as the same cause."""
     groups: dict[tuple[Outcome, int, str], Failure] = {}
-    final = reader.tasks(bag, TaskQuery(outcomes=_BAD, limit=MOST_READ)).rows
-    retried = (row for row in reader.every_attempt(bag) if row.outcome in _BAD)
+    final = reader.tasks(bag, TaskQuery(outcomes=FAILURES, limit=MOST_READ)).rows
+    retried = (row for row in reader.every_attempt(bag) if row.outcome in FAILURES)
     for row in final:
         _count(groups, row).for_good += 1
     for row in islice(retried, MOST_READ):
@@ -63,5 +54,4 @@ def _count(groups: dict[tuple[Outcome, int, str], Failure], row: TaskRow) -> Fai
 
 def cause(excerpt: str) -> str:
     """The last words, numbers left out: `ValueError: bad seed #`."""
-    lines = excerpt.strip().splitlines()
-    return _NUMBERS.sub("#", lines[-1].strip())[:200] if lines else ""
+    return without_numbers(last_line(excerpt))

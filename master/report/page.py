@@ -87,8 +87,9 @@ def _promise(told: Account) -> str:
     if run.budget is not None:
         rows.append(("all of it, the budget", _amount(told, run.budget), _amount(told, run.spent)))
     if run.deadline_at is not None:
+        missed = ", missed" if run.deadline_missed else ""
         rows.append(("all of it, the deadline", duration(run.deadline_at - run.began_at),
-                     duration(ended - run.began_at)))  # fmt: skip
+                     f"{duration(ended - run.began_at)}{missed}"))  # fmt: skip
     if promise is None:
         words = "No schedule was chosen: the bag ended, or still is, in its sampling phase."
     else:

@@ -9,8 +9,8 @@ import msgpack
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, BagSpec
-from bats.master.brain.journal import plain_settings, settings_from
-from bats.master.brain.settings import Settings
+from bats.master.brain.protocol.journal import plain_settings, settings_from
+from bats.master.brain.protocol.settings import Settings
 from bats.master.service.clock import Anchor
 from bats.master.store.rows import BagRow
 from bats.master.sweep.sweep import Sweep
@@ -18,8 +18,9 @@ from bats.master.sweep.sweep import Sweep
 HELD: Final = "held"  # submitted, and not to begin before it is released
 QUEUED: Final = "queued"  # begins when those before it have ended
 RUNNING: Final = "running"
+PAUSED: Final = "paused"  # and has no machine left; it does not keep others from running
 BROKEN: Final = "broken"  # ended by a bug of ours
-OPEN: Final = (HELD, QUEUED, RUNNING)
+OPEN: Final = (HELD, QUEUED, RUNNING, PAUSED)
 """States of a bag; one that has ended has its outcome for a state."""
 
 

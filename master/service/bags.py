@@ -10,20 +10,20 @@ import structlog
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import AttemptId, BagId, MachineId, Outcome, Result
 from bats.common.offering import Offering
-from bats.master.brain.events import Begin, Cause, Event
-from bats.master.brain.fleet import FREE_LEASE_SECONDS
-from bats.master.brain.journal import event_from
-from bats.master.brain.journal import plain as plain_event
-from bats.master.brain.state import MANUAL
-from bats.master.brain.view import view
+from bats.master.brain.books.state import MANUAL
+from bats.master.brain.protocol.events import Begin, Cause, Event, Resumed, Retried
+from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.protocol.journal import plain as plain_event
+from bats.master.brain.rules.fleet import LEASE_SECONDS
+from bats.master.brain.views.view import view
 from bats.master.service.admission import Admission
-from bats.master.service.bag import BROKEN, OPEN, QUEUED, RUNNING, Bag, bag_from
+from bats.master.service.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
 from bats.master.service.files import Files
 from bats.master.service.fleet import Fleet
 from bats.master.service.numbers import bag_of, by_hand, inside
 from bats.master.service.options import Options
 from bats.master.service.plain import plain
-from bats.master.service.replayed import Replayed
+from bats.master.service.replayed import UNHEARD_OF, Recorded, Replayed
 from bats.master.service.runner import Runner, Surroundings
 from bats.master.service.worker import Worker
 from bats.master.service.workers import Workers
@@ -54,7 +54,7 @@ class Bags:
         self._files = files
         self._loop = asyncio.get_running_loop()
         self.around = Surroundings(
-            store, workers, fleet, files, self._ended, self._broke, self._freed
+            store, workers, fleet, files, self._ended, self._parked, self._broke, self._freed
         )
         self.known: dict[BagId, Bag] = {}
         self.loaded: dict[BagId, Runner] = {}
@@ -64,7 +64,7 @@ class Bags:
         self._last_bag = BagId(0)
         self._timers: set[asyncio.TimerHandle] = set()
         self._reading: asyncio.Task[None] | None = None  # the journal of the next bag
-        self._renewing = self._loop.call_later(FREE_LEASE_SECONDS * _RENEW_SHARE, self._renew)
+        self._renewing = self._loop.call_later(LEASE_SECONDS * _RENEW_SHARE, self._renew)
 
     def close(self) -> None:
         self._renewing.cancel()
@@ -107,7 +107,7 @@ class Bags:
 
     def _resume(self, bag: Bag, reader: Reader, machines: list[MachineRow]) -> None:
         started = time.monotonic()
-        replayed = Replayed.of(bag, reader.events(bag.id))
+        replayed = Replayed.of(bag, reader.events(bag.id), Recorded.of(bag, reader))
         runner = self._load(bag, replayed)
         runner.machines = {row.id: row for row in machines if row.bag == bag.id or by_hand(row.id)}
         log.info("bag resumed", bag=bag.id, done=replayed.engine.run.tasks.done,
@@ -118,6 +118,7 @@ class Bags:
             if row.bag == bag.id and row.gone is None and row.public_key:
                 ticket = row.joined is None
                 self._admission.admit(row.id, row.public_key.decode(), ticket=ticket)
+        runner.set_right()
         self._fleet.adopt(runner)
         runner.resume()
         runner.fetch_missing(reader.every_task(bag.id))
@@ -147,6 +148,12 @@ class Bags:
         """The user's word to a bag. One that has ended waits for its turn, to go on with it."""
         if runner is self.running:
             runner.happen(event)
+            self._attach_all(runner)
+            return
+        if runner.bag.state == PAUSED and not isinstance(event, Resumed | Retried):
+            runner.happen(event)  # it needs no machines for that
+            if runner.paused:
+                self._parked(runner)
             return
         runner.bag.pending.append(plain_event(event))
         self.known[runner.id] = runner.bag
@@ -172,7 +179,7 @@ class Bags:
         if bag.began is None:
             bag.began = time.time()
             bag.pending.append(plain_event(Begin()))
-            runner = self._load(bag, Replayed.of(bag, ()))
+            runner = self._load(bag, Replayed.of(bag, (), UNHEARD_OF))
         elif runner is None:
             self._reading = self._loop.create_task(self._read_then_go_on(bag))
             return
@@ -182,10 +189,10 @@ class Bags:
         self._keep_state(bag)
         log.info("bag begins", bag=bag.id, name=bag.name, tasks=bag.sweep.count)
         self._change()
+        runner.set_right()
         for event in events:
             runner.happen(event_from(event))
-        for worker in self._workers.started_by_hand():
-            self._attach(worker)
+        self._attach_all(runner)
 
     async def _read_then_go_on(self, bag: Bag) -> None:
         """It had ended, and is to go on; a large one is not replayed in a moment."""
@@ -221,7 +228,7 @@ class Bags:
     def _read(self, bag: BagId) -> tuple[Bag, Replayed, dict[MachineId, MachineRow]]:
         with self._store.reader() as reader:
             known = bag_from(reader.bag(bag))
-            replayed = Replayed.of(known, reader.events(bag))
+            replayed = Replayed.of(known, reader.events(bag), Recorded.of(known, reader))
             return known, replayed, {row.id: row for row in reader.machines(bag)}
 
     def cancel_unbegun(self, bag: Bag, reason: str) -> None:
@@ -240,6 +247,16 @@ class Bags:
         outcome = runner.engine.run.outcome
         bag.state = outcome.value if outcome else BROKEN
         self._finish(runner)
+
+    def _parked(self, runner: Runner) -> None:
+        """It is paused and holds no machine: the next bag may run, until this one is resumed."""
+        bag = runner.bag
+        bag.state = PAUSED
+        self._store.bag_state(bag.id, bag.state, bag.summary(_last_view(runner)))
+        if self.running is runner:
+            self.running = None
+        self._change()
+        self._store.then(self.go_on)
 
     def _broke(self, runner: Runner, error: BaseException) -> None:
         """A bug in the engine must not leave machines running."""
@@ -298,7 +315,7 @@ class Bags:
 
     def lease_seconds(self, worker: Worker) -> float:
         runner = self._runner_of(worker)
-        return runner.lease_seconds(worker.machine) if runner else FREE_LEASE_SECONDS
+        return runner.lease_seconds(worker.machine) if runner else LEASE_SECONDS
 
     def joined(self, worker: Worker) -> None:
         self._files.again(worker.machine)
@@ -313,10 +330,16 @@ class Bags:
         self._fleet.joined(worker.machine)
         runner.joined(worker)
 
+    def _attach_all(self, runner: Runner) -> None:
+        """Workers started by hand that wait may have a use now."""
+        for worker in self._workers.started_by_hand():
+            if not runner.wants(worker.machine):
+                self._attach(worker)
+
     def _attach(self, worker: Worker) -> None:
         """Give a worker that was started by hand to the bag that runs."""
         runner = self.running
-        if runner is None or not runner.busy:
+        if runner is None or not (runner.wants(worker.machine) if runner.paused else runner.busy):
             for attempt in worker.holding:
                 self._workers.kill(worker.machine, attempt)
             return
@@ -333,16 +356,18 @@ class Bags:
     def _freed(self, machine: MachineId) -> None:
         """It left its bag; it may be wanted again under another number."""
         if worker := self._workers.of(machine):
-            self._workers.lease(machine, FREE_LEASE_SECONDS)
+            self._workers.lease(machine, LEASE_SECONDS)
             log.info("worker waits for the next bag", machine=worker.machine)
 
     def _renew(self) -> None:
-        """Workers started by hand live as long as there is a master."""
-        self._renewing = self._loop.call_later(FREE_LEASE_SECONDS * _RENEW_SHARE, self._renew)
+        """Machines live as long as there is a master, within what is paid for them."""
+        self._renewing = self._loop.call_later(LEASE_SECONDS * _RENEW_SHARE, self._renew)
         for worker in self._workers.started_by_hand():
             runner = self._runner_of(worker)
             if runner is None or not runner.wants(worker.machine):
-                self._workers.lease(worker.machine, FREE_LEASE_SECONDS)
+                self._workers.lease(worker.machine, LEASE_SECONDS)
+        for runner in self.loaded.values():
+            runner.renew_leases()
 
     def silent(self, worker: Worker) -> None:
         if (runner := self._runner_of(worker)) and runner.wants(worker.machine):

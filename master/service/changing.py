@@ -1,20 +1,22 @@
 """Requests that change something; answered only when the change is durable."""
 
 import asyncio
+from difflib import get_close_matches
 
 import structlog
 
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import TaskId
 from bats.common.money import Money
-from bats.master.brain.choosing import why_not
-from bats.master.brain.events import Cancelled, Chosen, Retried
-from bats.master.brain.state import Phase
-from bats.master.brain.taskbook import TaskState
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
+from bats.master.brain.rules.pausing import tried_again
+from bats.master.brain.views.refusals import why_not
 from bats.master.service.asked import Asked, Body
-from bats.master.service.bag import HELD, QUEUED
+from bats.master.service.bag import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.service.runner import Runner
-from bats.master.service.submission import bag_from_body, is_rule, make_output_folder
+from bats.master.service.submission import RULES, bag_from_body, is_rule, make_output_folder
 
 log = structlog.get_logger()
 
@@ -45,7 +47,9 @@ async def release(asked: Asked) -> Body:
 async def choose(asked: Asked) -> Body:
     rule = asked.text("rule", "fastest")
     if not is_rule(rule):
-        raise UsageError(f"`rule` cannot be {quoted(rule)}; name a schedule, or how to choose one.")
+        near = get_close_matches(rule.lower(), RULES, 1)
+        what = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RULES[1:])}."
+        raise UsageError(f"No schedule is called {quoted(rule)}; {what}")
     budget = None if asked.body.get("budget") is None else Money(asked.whole("budget"))
     cushion = None if asked.body.get("cushion") is None else Money(asked.whole("cushion"))
     deadline = asked.seconds("deadline_seconds", 0.0) or None
@@ -55,7 +59,16 @@ async def choose(asked: Asked) -> Body:
     chosen = Chosen(rule, budget, deadline, cushion)
     if refusal := why_not(runner.engine.run, chosen):
         raise CannotBeMetError(refusal)
-    return await _tell(asked, runner, chosen)
+    told = await _tell(asked, runner, chosen)
+    run = runner.engine.run
+    return {
+        **told,
+        "chosen": run.chosen,
+        "budget": run.budget,
+        "limit": run.ledger.limit,
+        "currency": runner.bag.settings.currency,
+        "paused": runner.paused,
+    }
 
 
 async def retry(asked: Asked) -> Body:
@@ -70,9 +83,30 @@ async def retry(asked: Asked) -> Body:
     else:
         raise UsageError(f'`tasks` should be "failed" or a list of tasks, not {quoted(wanted)}.')
     if not tasks:
-        raise UsageError(f"Bag {runner.id} has no failed task to try again.")
+        more = f" `bats resume {runner.id}` goes on with it." if runner.paused else ""
+        raise UsageError(f"Bag {runner.id} has no failed task to try again.{more}")
+    tasks = sorted({*tasks, *tried_again(runner.engine.run)})
     asked.service.store.reopen(runner.id, tasks)
     return {**await _tell(asked, runner, Retried(tuple(tasks))), "tasks": len(tasks)}
+
+
+async def resume(asked: Asked) -> Body:
+    """Only a paused bag; others are told what goes on with them."""
+    number = await asked.bag()
+    bag = asked.service.bags.known.get(number)
+    if bag is not None and bag.state == HELD:
+        raise UsageError(f"Bag {number} is held and has not begun; release it.")
+    if bag is not None and bag.state == QUEUED:
+        raise UsageError(f"Bag {number} waits for its turn; there is nothing to resume.")
+    runner = await asked.service.bags.load(number)
+    if not runner.paused:
+        what = runner.engine.run.phase.value
+        if bag is None:
+            left = "`bats retry` tries again what failed or was not done"
+            raise UsageError(f"Bag {number} has ended: {runner.bag.state}; {left}.")
+        raise UsageError(f"Bag {number} is not paused; it is {what}.")
+    asked.service.store.reopen(number, tried_again(runner.engine.run))
+    return await _tell(asked, runner, Resumed())
 
 
 async def cancel(asked: Asked) -> Body:
@@ -84,12 +118,12 @@ async def cancel(asked: Asked) -> Body:
         await asked.service.store.committed()
         return {"bag": number, "state": bag.state}
     runner = await asked.runner()
-    if runner.bag.state not in ("running", QUEUED):
+    if runner.bag.state not in (RUNNING, PAUSED, QUEUED):
         raise UsageError(f"Bag {number} has ended already: {runner.bag.state}.")
     return await _tell(asked, runner, Cancelled(reason))
 
 
-async def _tell(asked: Asked, runner: Runner, event: Chosen | Cancelled | Retried) -> Body:
+async def _tell(asked: Asked, runner: Runner, event: Event) -> Body:
     """Let it happen to the bag. One that has ended, and is to go on, waits for its turn."""
     asked.service.bags.happen(runner, event)
     await asked.service.store.committed()

@@ -12,7 +12,7 @@ from bats.common.errors import BatsError
 from bats.common.offering import Offering
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
-from bats.master.brain.state import MANUAL
+from bats.master.brain.books.state import MANUAL
 from bats.master.service.bag import bag_from
 from bats.master.service.numbers import by_hand
 from bats.master.service.options import Options, place_of

@@ -12,9 +12,9 @@ from bats.common.messages import BagId, MachineId
 from bats.common.offering import Offering
 from bats.deploy.protocol import Backend, Site, State
 from bats.deploy.registry import backend
-from bats.master.brain.events import Cause, SetAside
-from bats.master.brain.machine import MachineState
-from bats.master.brain.state import MANUAL
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.books.state import MANUAL
+from bats.master.brain.protocol.events import Cause, SetAside
 from bats.master.service.admission import Admission
 from bats.master.service.files import Files
 from bats.master.service.numbers import by_hand, inside, outside

@@ -5,11 +5,11 @@ from typing import Final
 
 import structlog
 
-from bats.master.brain import forecast
-from bats.master.brain.bounds import Bounds
-from bats.master.brain.predictors import Question, predict
-from bats.master.brain.schedules import Schedule
-from bats.master.brain.state import Phase, Run
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.bounds import Bounds
+from bats.master.brain.prediction.predictors import Question, predict
+from bats.master.brain.views import forecast
 
 _OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
 

@@ -8,6 +8,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, TaskId
 from bats.master.service import reading
 from bats.master.service.asked import Asked, Body
+from bats.master.service.bag import PAUSED
 from bats.master.service.deserted import places
 from bats.master.service.plain import plain
 from bats.master.service.strays import Handling
@@ -17,16 +18,17 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
 async def bags(asked: Asked) -> Body:
-    rows = await asked.read(lambda reader: reader.bags())
     running = asked.service.bags.running
-    return {"bags": [reading.bag_row(row, running) for row in rows]}
+    rows = await asked.read(partial(reading.bag_rows, running=running.id if running else None))
+    return {"bags": [reading.bag_row(row, last, running) for row, last in rows]}
 
 
 async def status(asked: Asked) -> Body:
     number = await asked.bag()
     if runner := asked.service.bags.loaded.get(number):
         return reading.status(runner)
-    if (bag := asked.service.bags.known.get(number)) is not None:
+    bag = asked.service.bags.known.get(number)
+    if bag is not None and bag.state != PAUSED:
         return reading.status_unbegun(bag, asked.service.bags.running)
     return await asked.read(lambda reader: reading.status_ended(reader, number))
 

@@ -19,6 +19,7 @@ from bats.common.keys import Access, read_access
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
 from bats.deploy.protocol import Site
 from bats.master.service.admission import Admission, Peer, Role
+from bats.master.service.bag import PAUSED
 from bats.master.service.bags import Bags
 from bats.master.service.files import Files
 from bats.master.service.fleet import Fleet
@@ -201,7 +202,16 @@ class Master:
                 for worker in self.workers.all()
             ],
             "running_bag": running.id if running else None,
-            "queued_bags": sorted(set(self.bags.known) - {running.id if running else 0}),
+            "queued_bags": sorted(
+                bag.id
+                for bag in self.bags.known.values()
+                if bag.state != PAUSED and not (running and bag.id == running.id)
+            ),
+            "paused_bags": sorted(
+                bag.id
+                for bag in self.bags.known.values()
+                if bag.state == PAUSED or (running and bag.id == running.id and running.paused)
+            ),
             "tasks": dict(zip(_TASK_STATES, run.tasks.counts, strict=True)) if run else {},
             "committed": run.ledger.committed if run else 0,
             "settled": run.ledger.settled if run else 0,

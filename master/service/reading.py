@@ -9,13 +9,16 @@ from typing import Any, Final, TextIO, cast
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.common.money import Money, as_decimal
-from bats.master.brain.schedules import Schedule, pick
-from bats.master.brain.state import Phase
-from bats.master.brain.taskbook import TaskState
-from bats.master.brain.view import view
-from bats.master.service.bag import OPEN, Bag, bag_from
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.planning.schedules import Schedule, pick
+from bats.master.brain.views.investments import lengths
+from bats.master.brain.views.view import view
+from bats.master.brain.views.waits import why_wait
+from bats.master.service.bag import OPEN, PAUSED, Bag, bag_from
 from bats.master.service.numbers import inside, outside
 from bats.master.service.plain import plain
+from bats.master.service.reason import ways_out
 from bats.master.service.runner import Runner
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader, TaskQuery
@@ -45,7 +48,22 @@ def find_bag(reader: Reader, wanted: Any) -> BagId:
     raise UsageError(f"There is no bag {quoted(wanted)}; there are {known}.")
 
 
-def bag_row(row: BagRow, running: Runner | None) -> Body:
+def bag_rows(reader: Reader, running: BagId | None) -> list[tuple[BagRow, Body]]:
+    """Every bag, with what was last to be seen of it; of one that runs, its engine knows better."""
+    return [(row, {} if row.id == running else _last_seen(reader, row)) for row in reader.bags()]
+
+
+def _last_seen(reader: Reader, row: BagRow) -> Body:
+    """As it was told at the bag's end; of one whose master was killed, the results are counted."""
+    summary = json.loads(row.summary) if row.summary else {}
+    if (view := summary.get("view")) or not summary.get("began"):
+        return dict(view or {})
+    outcomes = reader.outcomes(row.id)
+    done = outcomes.pop(Outcome.DONE, 0)
+    return {"done": done, "failed": sum(outcomes.values())}
+
+
+def bag_row(row: BagRow, last: Body, running: Runner | None) -> Body:
     summary = json.loads(row.summary) if row.summary else {}
     facts = {
         "bag": row.id,
@@ -57,16 +75,18 @@ def bag_row(row: BagRow, running: Runner | None) -> Body:
         "ended": row.ended,
         "words": summary.get("words", ""),
     }
-    last: Mapping[str, Any] = summary.get("view") or {}
     if running is not None and running.id == row.id:
         counts = running.engine.run.tasks.counts
         facts |= {
             "phase": running.engine.run.phase.value,
             "done": counts[TaskState.DONE],
             "failed": counts[TaskState.FAILED],
+            "paused": _paused(row.id, plain(running.engine.run.pause)),
         }
     else:
         facts |= {key: last[key] for key in ("done", "failed", "spent") if key in last}
+        if row.state == PAUSED:
+            facts["paused"] = _paused(row.id, last.get("paused"))
     return facts
 
 
@@ -76,6 +96,7 @@ def bag_row(row: BagRow, running: Runner | None) -> Body:
 def status(runner: Runner) -> Body:
     bag = runner.bag
     facts = plain(view(runner.engine.run, runner.clock() if not runner.engine.over else 0.0))
+    facts["paused"] = _paused(bag.id, facts["paused"])
     return {**_of_bag(bag), **facts, "over": runner.engine.over or bag.state not in OPEN}
 
 
@@ -91,8 +112,18 @@ def status_unbegun(bag: Bag, running: Runner | None) -> Body:
 
 def status_ended(reader: Reader, number: BagId) -> Body:
     bag = bag_from(row := reader.bag(number))
-    last = json.loads(row.summary).get("view", {})
+    last = _last_seen(reader, row)
+    if bag.state == PAUSED:
+        last["paused"] = _paused(number, last.get("paused"))
     return {**_of_bag(bag), "total": bag.sweep.count, **last, "over": bag.state not in OPEN}
+
+
+def _paused(bag: BagId, pause: Mapping[str, Any] | None) -> Body | None:
+    """Why it is, and what its user may do."""
+    if pause is None:
+        return None
+    ways = ways_out(bag, pause["task"], again=pause["again"])
+    return {**{key: pause[key] for key in ("reason", "since", "task", "again")}, "ways": ways}
 
 
 def _of_bag(bag: Bag) -> Body:
@@ -129,8 +160,8 @@ def explain(runner: Runner) -> Body:
     clusters = [
         {
             "name": c.offering.name,
-            "known": c.profile.count,
-            "mean_seconds": c.profile.mean_done if c.profile.count else None,
+            "known": (known := lengths(run, c.index)).count,
+            "mean_seconds": known.mean_done if known.count else None,
             "line": plain(c.line),
             "start_seconds": c.start_seconds,
             "start_failures": c.start_failures,
@@ -260,6 +291,8 @@ def story(reader: Reader, number: BagId, task: TaskId, runner: Runner | None) ->
     if runner is not None:
         tasks, now = runner.engine.run.tasks, runner.clock()
         told["state"] = TaskState(tasks.states[task]).name.lower()
+        if tasks.states[task] == TaskState.WAITING:
+            told["waits"] = why_wait(runner.engine.run)
         told["failures"], told["losses"] = tasks.failures.get(task, 0), tasks.losses.get(task, 0)
         for attempt in list(tasks.running.get(task, ())):
             machine = runner.engine.run.machines[attempt.machine]

@@ -34,6 +34,7 @@ VERBS: Final[Mapping[str, Callable[[Asked], Awaitable[Body]]]] = {
     "release": changing.release,
     "choose": changing.choose,
     "retry": changing.retry,
+    "resume": changing.resume,
     "cancel": changing.cancel,
     "prune": changing.prune,
     "shutdown": changing.shutdown,

@@ -17,12 +17,16 @@ from bats.common.billing import charge
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
 from bats.common.money import NOTHING, Money
-from bats.master.brain.commands import (
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.commands import (
     Command,
     Decided,
     EndBag,
     KillTask,
     Offer,
+    Paused,
     Record,
     RenewLease,
     RunTasks,
@@ -30,7 +34,7 @@ from bats.master.brain.commands import (
     StopMachine,
     WakeAt,
 )
-from bats.master.brain.events import (
+from bats.master.brain.protocol.events import (
     Announced,
     Cause,
     Charged,
@@ -40,20 +44,19 @@ from bats.master.brain.events import (
     Found,
     Gone,
     Joined,
+    Retried,
     Returned,
     Silent,
     Woken,
 )
-from bats.master.brain.fleet import FREE_LEASE_SECONDS
-from bats.master.brain.journal import plain
-from bats.master.brain.machine import MachineState
-from bats.master.brain.state import Phase
-from bats.master.brain.taskbook import TaskState
-from bats.master.service.bag import Bag
+from bats.master.brain.protocol.journal import plain
+from bats.master.brain.rules.fleet import LEASE_SECONDS
+from bats.master.service.bag import RUNNING, Bag
 from bats.master.service.clock import BagClock
 from bats.master.service.files import Files, Wanted, target_of
 from bats.master.service.foresight import Foresight
 from bats.master.service.numbers import by_hand, inside, outside
+from bats.master.service.reason import ways_out, why
 from bats.master.service.replayed import Replayed
 from bats.master.service.worker import Worker
 from bats.master.service.workers import Workers
@@ -83,6 +86,7 @@ class Surroundings:
     fleet: Fleet
     files: Files
     ended: Callable[["Runner"], None]
+    parked: Callable[["Runner"], None]  # it is paused, and its last machine is gone
     broke: Callable[["Runner", BaseException], None]
     freed: Callable[[MachineId], None]  # a worker started by hand has nothing to do here any more
     witness: Callable[[BagId, float, Event, list[Command]], None] | None = None  # sees every step
@@ -99,6 +103,7 @@ class Runner:
         self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
         self.revision = 0  # raised when something a waiting client cares for has changed
         self.changed = asyncio.Event()
+        self._replayed: Replayed | None = replayed
         self._leases = replayed.leases
         self._around = around
         self._store = around.store
@@ -144,6 +149,9 @@ class Runner:
             _OBEY[type(command)](self, command)
         if self._results:
             self._keep_the_rest()
+        run = self.engine.run
+        if run.pause is not None and self.bag.state == RUNNING and not run.alive():
+            self._around.parked(self)
         if self.engine.over != self._over:
             self._over = self.engine.over
             self._change()
@@ -156,6 +164,21 @@ class Runner:
             self._wake.cancel()
             self._wake = None
         self._change()
+
+    def set_right(self) -> None:
+        """Undo what the engine, hearing the journal, decided otherwise than another release did.
+
+        From here on it is obeyed, so that what comes instead is really done.
+        """
+        replayed, self._replayed = self._replayed, None
+        if replayed is None or not replayed.differs:
+            return
+        log.warning("this release would have decided otherwise", bag=self.id)
+        unasked = replayed.unasked()
+        if dropped := replayed.dropped():
+            self.happen(Retried(tuple(dropped)))
+        for machine in unasked:
+            self.gone(outside(self.id, machine), None, Cause.STOPPED, "it was never asked for")
 
     def resume(self) -> None:
         """After a restart: look at everything anew."""
@@ -251,8 +274,15 @@ class Runner:
 
     def _renew_lease(self, command: RenewLease) -> None:
         self._leases[command.machine] = command.until
-        machine, until = outside(self.id, command.machine), command.until
-        self._store.then(lambda: self._workers.lease(machine, until - self.clock()))
+        machine = outside(self.id, command.machine)
+        self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
+
+    def renew_leases(self) -> None:
+        """By the clock: what is reserved may reach further than a dead master should cost."""
+        for number in self._leases:
+            machine = outside(self.id, number)
+            if self.wants(machine):
+                self._workers.lease(machine, self.lease_seconds(machine))
 
     def _wake_at(self, command: WakeAt) -> None:
         if self._wake:
@@ -267,6 +297,13 @@ class Runner:
     def _decided(self, command: Decided) -> None:
         self._store.decision(DecisionRow(self.id, self.engine.run.now, command.words))
         log.info("decided", bag=self.id, words=command.words)
+        self._change()
+
+    def _paused(self, command: Paused) -> None:
+        pause = command.pause
+        words = f"paused: {pause.reason}. {ways_out(self.id, pause.task, again=pause.again)}"
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        log.warning("bag is paused", bag=self.id, words=words)
         self._change()
 
     def _end_bag(self, command: EndBag) -> None:
@@ -311,9 +348,18 @@ class Runner:
             log.warning("refused: results of tasks that do not exist", machine=machine)
         self._from = machine
         endings = tuple(
-            [Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds) for r in known]
+            [
+                Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds, self._why(r))
+                for r in known
+            ]
         )
         self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
+
+    def _why(self, result: Result) -> str:
+        """That it failed, if it did; such as are done are many, and their parameters cost time."""
+        if result.outcome == Outcome.DONE:
+            return ""
+        return why(result, self.bag.sweep.parameters(result.task))
 
     async def glimpse(
         self, task: TaskId, attempt: int, stream: str, offset: int
@@ -384,16 +430,23 @@ class Runner:
         self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
         self._change()
 
+    def vacate(self, reason: str) -> None:
+        """Stop all of its machines, whatever they are paid for."""
+        for machine in self.engine.run.alive():
+            self._stop(outside(self.id, machine.id), reason)
+
     def lease_seconds(self, machine: MachineId) -> float:
         """How long this machine may live from now, as far as it is paid for."""
         number = inside(machine)
         until = self._leases.get(number)
-        if until is not None:
-            return max(0.0, until - self.clock())
         known = self.engine.run.machines.get(number)
         if known is None or known.offering.free:
-            return FREE_LEASE_SECONDS
-        return known.lease_seconds
+            return LEASE_SECONDS if until is None else max(0.0, until - self.clock())
+        if until is None:
+            return known.lease_seconds
+        now = self.clock()
+        unheard = max(now + LEASE_SECONDS, known.billed_until(now))
+        return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
         """Whether this machine has a place in the engine's books, and is not to stop."""
@@ -410,6 +463,10 @@ class Runner:
     @property
     def busy(self) -> bool:
         return self.engine.run.phase not in (Phase.ENDING, Phase.ENDED)
+
+    @property
+    def paused(self) -> bool:
+        return self.engine.run.pause is not None
 
     # --- what workers are told of the bag ---------------------------------------------------------
 
@@ -433,5 +490,6 @@ _OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
     WakeAt: Runner._wake_at,  # noqa: SLF001
     Offer: Runner._offer,  # noqa: SLF001
     Decided: Runner._decided,  # noqa: SLF001
+    Paused: Runner._paused,  # noqa: SLF001
     EndBag: Runner._end_bag,  # noqa: SLF001
 }

@@ -2,20 +2,21 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bats.common.errors import UsageError, quoted
+from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy import registry
-from bats.master.brain.planners import PLANNERS
-from bats.master.brain.settings import ASK, Sampling, Settings
-from bats.master.brain.state import MANUAL
-from bats.master.brain.tail import STRATEGIES
+from bats.master.brain.books.state import MANUAL
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.policies.tail import PERFECT, STRATEGIES
+from bats.master.brain.protocol.settings import ASK, Sampling, Settings
+from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
@@ -38,15 +39,24 @@ RULES: Final = (
 
 def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
     """Raises UsageError that names the key, what it held and what is allowed."""
-    given = dict(body)
-    if unknown := sorted(set(given) - {*_KEYS, "sweep", "offerings"}):
+    if unknown := sorted(set(body) - {*_KEYS, "sweep", "offerings"}):
         raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
+    if not isinstance(body.get("sweep"), Mapping):
+        raise UsageError("`sweep` is missing: there is nothing to run.")
+    sweep = Sweep.from_plain(body["sweep"])
+    if unknown := sorted(set(sweep.policy) - set(POLICY)):
+        raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
+    given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
     for key, (fits, what) in _KEYS.items():
         if given.get(key) is not None and not fits(given[key]):
-            raise UsageError(f"`{key}` should be {what}, not {quoted(given[key])}.")
-    if not isinstance(given.get("sweep"), Mapping):
-        raise UsageError("`sweep` is missing: there is nothing to run.")
-    sweep = Sweep.from_plain(given["sweep"])
+            said = what if isinstance(what, str) else f"one of {', '.join(what)}"
+            raise UsageError(f"`{key}` should be {said}, not {quoted(given[key])}.")
+    if given.get("tail") == PERFECT:
+        raise UsageError(
+            f"The tail strategy `{PERFECT}` knows how long every task will take, which only a "
+            f"simulation does: see what it saves with `bats simulate --tail {PERFECT}`, and run "
+            f"the bag with one of {', '.join(name for name in STRATEGIES if name != PERFECT)}."
+        )
     offerings = _places(sweep, _offerings(given.get("offerings"), options))
     folder = Path(given.get("output_folder") or options.output_folder / str(bag))
     return Bag(
@@ -160,6 +170,8 @@ def _settings(
 
     usual = Settings(tasks=sweep.count, offerings=offerings)
     budget = value("budget", sweep.budget)
+    if refusal := pays_for_nothing(budget, offerings, value("currency", options.currency)):
+        raise CannotBeMetError(refusal)
     return Settings(
         tasks=sweep.count,
         offerings=offerings,
@@ -175,12 +187,11 @@ def _settings(
         upgrade=value("upgrade", usual.upgrade),
         prudence=float(value("prudence", usual.prudence)),
         monitor_seconds=float(value("monitor_seconds", usual.monitor_seconds)),
-        term_seconds=float(value("term_seconds", usual.term_seconds)),
         retries=value("retries", sweep.retries),
+        max_failures=value("max_failures", sweep.max_failures),
         at_once=sweep.at_once,
         task_slots=sweep.slots,
         losses=value("losses", usual.losses),
-        cushion=Money(value("cushion", usual.cushion)),
         patience_seconds=float(value("patience_seconds", usual.patience_seconds)),
         currency=value("currency", options.currency),
         seed=value("seed", usual.seed),
@@ -226,24 +237,39 @@ def _text(value: Any) -> bool:
 
 _SAMPLINGS: Final = tuple(one.value for one in Sampling)
 
-_KEYS: Final[Mapping[str, tuple[Check, str]]] = {
+POLICY: Final = (
+    "tail",
+    "planner",
+    "sampling",
+    "prudence",
+    "upgrade",
+    "monitor_seconds",
+    "patience_seconds",
+    "initial_workers",
+    "replicated",
+    "losses",
+    "seed",
+)
+"""What a sweep may say of how the scheduler decides; a key of the submission wins over it."""
+
+_KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "name": (lambda value: _text(value) and len(value) <= 100, "a text of up to 100 characters"),
     "budget": (_whole(0), "an amount in billionths, 0 or more"),
     "deadline_seconds": (lambda value: _real(value) and value > 0, "a number of seconds above 0"),
-    "rule": (is_rule, f"one of {', '.join(RULES)}"),
-    "cushion": (_whole(0), "an amount in billionths, 0 or more"),
-    "sampling": (lambda value: value in _SAMPLINGS, f"one of {', '.join(_SAMPLINGS)}"),
+    "rule": (is_rule, RULES),
+    "sampling": (lambda value: value in _SAMPLINGS, _SAMPLINGS),
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
-    "tail": (lambda value: _text(value) and value in STRATEGIES, f"one of {', '.join(STRATEGIES)}"),
-    "planner": (lambda value: _text(value) and value in PLANNERS, f"one of {', '.join(PLANNERS)}"),
+    "tail": (lambda value: _text(value) and value in STRATEGIES, STRATEGIES),
+    "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),
     "upgrade": (_truth, "true or false"),
     "prudence": (_real, "a number, 0 or more (1 keeps room for two standard errors)"),
     "monitor_seconds": (_real, "a number of seconds"),
-    "term_seconds": (_real, "a number of seconds"),
+    "term_seconds": (_real, "a number of seconds"),  # until 0.1.0; without effect
     "patience_seconds": (_real, "a number of seconds"),
     "retries": (_whole(0, 1000), "a whole number from 0 to 1000"),
+    "max_failures": (_whole(1), "a whole number from 1"),
     "losses": (_whole(0, 1000), "a whole number from 0 to 1000"),
     "seed": (_whole(0), "a whole number, 0 or more"),
     "currency": (_text, "a text"),
@@ -260,6 +286,7 @@ _OFFERING: Final[Mapping[str, Check]] = {
     "slots": _whole(1, 100_000),
     "minimum_seconds": _real,
     "boundary_seconds": _real,
+    "lease_seconds": _real,
     "backend": _text,
     "settings": lambda value: isinstance(value, Mapping),
     "priced": lambda value: isinstance(value, str),

@@ -16,10 +16,11 @@ from bats.common.errors import StoreDamagedError
 from bats.common.keys import new_pair
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.common.ticket import Ticket
+from bats.common.ticket import UNRENEWED, Ticket
 from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
-from bats.master.brain.events import Cause
-from bats.master.brain.fleet import FREE_LEASE_SECONDS
+from bats.master.brain.books.machine import MARGIN_SECONDS
+from bats.master.brain.protocol.events import Cause
+from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.admission import Admission
 from bats.master.service.files import Files
 from bats.master.service.numbers import inside
@@ -214,6 +215,7 @@ class Yard:
         self._keeper.admission.revoke(one.machine)
         self._keeper.admission.admit(one.machine, pair.public, ticket=True)
         one.runner.knows_key(one.machine, pair.public)
+        lease_seconds, margin_seconds = self._first_lease(one)
         return Ticket(
             machine=one.machine,
             master=self._keeper.addresses,
@@ -221,14 +223,16 @@ class Yard:
             public_key=pair.public,
             secret_key=pair.secret,
             slots=one.offering.slots * one.runner.bag.settings.task_slots,
-            lease_seconds=self._first_lease_seconds(one),
+            lease_seconds=lease_seconds,
+            margin_seconds=margin_seconds,
         )
 
-    def _first_lease_seconds(self, one: Watched) -> float:
+    def _first_lease(self, one: Watched) -> tuple[float, float]:
+        """How long it is, and how long before its end the worker may begin to stop."""
         known = one.runner.engine.run.machines.get(inside(one.machine))
         if known is None or one.offering.free:
-            return FREE_LEASE_SECONDS
-        return known.lease_seconds
+            return LEASE_SECONDS, MARGIN_SECONDS
+        return known.lease_seconds, known.margin_seconds
 
     # --- sending machines away --------------------------------------------------------------------
 
@@ -321,9 +325,16 @@ class Yard:
         cause = Cause.FAILED if one.failure else _CAUSES[seen.gone]
         if one.stopping and not one.failure and seen.gone is Gone.LOST:
             cause = Cause.STOPPED
-        detail = (
-            one.failure or seen.detail or one.stopping or (seen.gone.value if seen.gone else "")
-        )
+        # One that was told to go went for that reason, be it that its lease was over first.
+        as_told = seen.gone in {Gone.STOPPED, Gone.EXPIRED, Gone.LOST}
+        told_to = one.stopping if as_told else ""
+        gone = seen.gone.value if seen.gone else ""
+        detail = one.failure or told_to or seen.detail or one.stopping or gone
+        if detail == UNRENEWED and not one.joined:
+            detail = (
+                f"its lease of {one.offering.lease_seconds:g} s ran out before it joined: "
+                f"give {one.offering.name} a longer `lease`"
+            )
         self._gone(one, at, cause, detail)
 
     def _see_announced(self, one: Watched, seen: Sighting) -> None:

@@ -8,12 +8,15 @@ from itertools import count
 from typing import Any, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
-from bats.master.brain.commands import (
+from bats.master.brain.engine import Engine
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.commands import (
     Command,
     Decided,
     EndBag,
     KillTask,
     Offer,
+    Paused,
     Record,
     RenewLease,
     RunTasks,
@@ -21,8 +24,7 @@ from bats.master.brain.commands import (
     StopMachine,
     WakeAt,
 )
-from bats.master.brain.engine import Engine
-from bats.master.brain.events import (
+from bats.master.brain.protocol.events import (
     Begin,
     Cause,
     Charged,
@@ -33,8 +35,7 @@ from bats.master.brain.events import (
     Joined,
     Woken,
 )
-from bats.master.brain.schedules import Schedule
-from bats.master.brain.settings import Settings
+from bats.master.brain.protocol.settings import Settings
 
 NEVER = float("inf")
 
@@ -55,6 +56,7 @@ class Conditions:
     life_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: NEVER
     start_fails: float = 0.0  # the share of machines that never join
     task_fails: float = 0.0  # the share of attempts that end with an error
+    error: Callable[[TaskId, float], str] = lambda _task, _now: ""  # what one begun then fails with
     answers: Callable[[tuple[Schedule, ...], float], tuple[float, Event] | None] = (
         lambda _schedules, _now: None
     )  # when a user who is asked answers what
@@ -119,12 +121,21 @@ class Simulation:
             Offer: self._offer,
             Record: self._record,
             Decided: self._decided,
+            Paused: self._paused,
             EndBag: self._end_bag,
             RenewLease: self._renew_lease,
         }
 
+    def tell(self, event: Event, at: float) -> None:
+        """A word of the user's, at that time."""
+        self._at(at, lambda _at: event)
+
     def run(self, until: float = NEVER) -> History:
         self._at(0.0, lambda _now: Begin())
+        return self.go_on(until)
+
+    def go_on(self, until: float = NEVER) -> History:
+        """Until the bag is over, again if it was and is told to go on."""
         while self._heap and not self.engine.over:
             at, _, make = heapq.heappop(self._heap)
             if at > until:
@@ -206,11 +217,12 @@ class Simulation:
             worker.running[task, attempt] = now
             seconds = self._runtimes(task, worker.cluster)
             fails = self._conditions.task_fails and self._rng.random() < self._conditions.task_fails
-            outcome = Outcome.FAILED if fails else Outcome.DONE
-            self._at(now + seconds, self._finishes(machine, task, attempt, outcome))
+            why = self._conditions.error(task, now)
+            outcome = Outcome.FAILED if fails or why else Outcome.DONE
+            self._at(now + seconds, self._finishes(machine, task, attempt, outcome, why))
 
     def _finishes(
-        self, machine: MachineId, task: TaskId, attempt: int, outcome: Outcome
+        self, machine: MachineId, task: TaskId, attempt: int, outcome: Outcome, why: str = ""
     ) -> Callable[[float], Event | None]:
         def finish(at: float) -> Event | None:
             worker = self._workers.get(machine)
@@ -218,7 +230,7 @@ class Simulation:
                 return None
             started = worker.running.pop((task, attempt))
             self._advance(machine, worker, at)
-            return Ended(machine, (Ending(task, attempt, outcome, at - started),))
+            return Ended(machine, (Ending(task, attempt, outcome, at - started, why),))
 
         return finish
 
@@ -258,6 +270,9 @@ class Simulation:
 
     def _decided(self, command: Decided, now: float) -> None:
         self.history.decisions.append((now, command.words))
+
+    def _paused(self, command: Paused, now: float) -> None:
+        self.history.decisions.append((now, f"paused: {command.pause.reason}"))
 
     def _end_bag(self, command: EndBag, now: float) -> None:
         self.history.end = command

@@ -5,24 +5,25 @@ Every case sees the same bags, once with the tail strategy asked about and once 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.master.brain.books.state import Phase
 from bats.master.brain.engine import Engine
-from bats.master.brain.mix import Mix
-from bats.master.brain.settings import Settings
-from bats.master.brain.state import Phase
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.workloads import Runtimes, Workload
 
 NO_TAIL: Final = "none"
+USUAL_TAIL: Final = "stochastic+random"
 _EDGE: Final = 0.05  # a range leaves out so much at either end
 
 V = TypeVar("V", bound=float)
@@ -37,9 +38,10 @@ class World:
     speeds: tuple[float, ...]
     deadline_seconds: float | None = None
     start_seconds: float = 0.0  # from asking for a machine to its first task
-    term_seconds: float = 60.0
     replicate: bool = True
     currency: str = "$"
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Of the scheduler's settings those that are not as usual, but for tail strategy and seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def study(
     cases: Sequence[Case],
     workload: Workload,
     *,
-    tail: str = "stochastic+random",
+    tail: str = USUAL_TAIL,
     runs: int = 30,
     seed: int = 1,
     workers: int = 1,
@@ -150,9 +152,9 @@ def simulated(job: Job) -> Outcome:
         case.rule,
         replicate=world.replicate,
         tail=tail,
-        term_seconds=world.term_seconds,
         currency=world.currency,
         seed=seed,
+        **world.policy,
     )
     simulation = Simulation(
         settings,

@@ -152,6 +152,14 @@ class Reader:
             yield from map(task_row, piece)
             low = piece[-1][0] + 1
 
+    def not_done(self, bag: BagId) -> list[TaskId]:
+        """Tasks whose recorded result is a failure."""
+        low, high = schema.keys_of(bag)
+        query = (
+            f"SELECT id FROM results WHERE id BETWEEN ? AND ? AND outcome <> {int(Outcome.DONE)}"
+        )
+        return [TaskId(row[0] - low) for row in self._rows(query, low, high)]
+
     def busy_seconds(self, bag: BagId) -> dict[MachineId, float]:
         """How long all attempts that ended on each machine took together."""
         low, high = schema.keys_of(bag)

@@ -9,13 +9,21 @@ from typing import Any, Final
 from bats.common.errors import UsageError, quoted
 from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
 from bats.master.sweep.model import LinesOf, parameter_name
+from bats.master.sweep.policy import Policy
 from bats.master.sweep.reading import KINDS, build
 from bats.master.sweep.sweep import Sweep
 from bats.master.sweep.tables import line_axis
 from bats.master.userfile import Document, read_document, sentence
 
 _NO_FILE: Final = Document(
-    "", {}, flags={"grid": "-p", "command": "The command", "argv": "The command"}
+    "",
+    {},
+    flags={
+        "grid": "-p",
+        "command": "The command",
+        "argv": "The command",
+        **{f"policy.{name}": f"--{name}" for name in Policy.model_fields},
+    },
 )
 
 
@@ -29,13 +37,15 @@ def from_arguments(
     csv_file: str = "",
     lines: Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    policy: Mapping[str, Any] | None = None,
 ) -> Sweep:
     """The sweep that options mean, alone or over what a `file` says.
 
     `words` stand after `--`: a program and its arguments, or one text with blanks for the shell.
     `parameters` are `-p NAME=VALUES`, `zipped` likewise but go together row by row, `lines` come
     from standard input: each is a command, or fills `{line}`. `settings` are further keys of the
-    sweep file; None values are passed over. Raises UsageError with one sentence.
+    sweep file, `policy` those of its table of that name; None values are passed over. Raises
+    UsageError with one sentence.
     """
     document = read_document(file, "the sweep file", kinds=KINDS) if file else _NO_FILE
     data = dict(document.data)
@@ -53,6 +63,9 @@ def from_arguments(
     if csv_file:
         data["csv"] = str(Path(csv_file).absolute())
     data |= {key: value for key, value in (settings or {}).items() if value is not None}
+    if chosen := {key: value for key, value in (policy or {}).items() if value is not None}:
+        table = data.get("policy", {})
+        data["policy"] = table | chosen if isinstance(table, dict) else table
     axis = None if lines is None else line_axis(lines, "standard input")
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"

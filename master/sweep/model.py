@@ -9,7 +9,15 @@ from pydantic import Field
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.common.units import octets
-from bats.master.checked import Checked, Reads, Whole, amount, duration, suggestion, text_of
+from bats.master.checked import (
+    Checked,
+    Reads,
+    Whole,
+    amount,
+    positive_duration,
+    suggestion,
+    text_of,
+)
 from bats.master.sweep.columns import (
     Chained,
     Column,
@@ -21,6 +29,7 @@ from bats.master.sweep.columns import (
     range_of,
     spaced,
 )
+from bats.master.sweep.policy import Policy
 
 PICKS: Final = (
     "ask",
@@ -135,12 +144,6 @@ def _pick(written: Any) -> str:
     raise ValueError(f"{quoted(written)} names no schedule; {near}")
 
 
-def _positive(written: Any) -> float:
-    if value := duration(written):
-        return value
-    raise ValueError("should be longer than 0; leave it out for none")
-
-
 def _exclusion(written: Any) -> tuple[str, ...]:
     if isinstance(written, list | dict) or (isinstance(written, str) and looks_like_range(written)):
         values = values_of(written)
@@ -201,13 +204,19 @@ class SweepFile(Checked):
     inputs: Files = Field((), description="Files and folders to bring to machines.")
     outputs: Files = Field((), description="Files to bring back: names, or patterns with * and ?.")
 
-    timeout: Annotated[float, Reads(_positive, _DURATION)] = Field(
+    timeout: Annotated[float, Reads(positive_duration, _DURATION)] = Field(
         0.0, description="How long a task may run."
     )
     output_cap: Annotated[
         int, Reads(octets, {"type": ["string", "integer"], "examples": ["64K", "1M"]})
     ] = Field(1 << 20, description="What is kept of stdout and of stderr: the head and the tail.")
     retries: Whole = Field(1, ge=0, le=1000, description="How often a failed task is tried again.")
+    max_failures: Whole = Field(
+        0,
+        ge=1,
+        le=1_000_000_000,
+        description="So many failed tasks pause the bag; not given: the first dozen alike.",
+    )
     replicate: bool = Field(True, description="Whether late tasks may be copied to idle machines.")
     resources: Resources = Field(
         Resources(slots=1), description="What one task takes of its machine."
@@ -217,9 +226,10 @@ class SweepFile(Checked):
     budget: Annotated[Money | None, Reads(amount, _AMOUNT)] = Field(
         None, description="The most that may be spent, sampling included."
     )
-    deadline: Annotated[float | None, Reads(_positive, _DURATION)] = Field(
+    deadline: Annotated[float | None, Reads(positive_duration, _DURATION)] = Field(
         None, description="How long all of it may take."
     )
     pick: Annotated[str, Reads(_pick, {"enum": list(PICKS)})] = Field(
         "", description="Which schedule to take after sampling."
     )
+    policy: Policy = Field(Policy.model_validate({}), description="How the scheduler decides.")

@@ -47,12 +47,14 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
             output_cap_bytes=file.output_cap,
             compat=file.compat,
             retries=file.retries,
+            max_failures=file.max_failures,
             replicate=file.replicate,
             slots=file.resources.slots,
             at_once=file.array[1] if file.array else 0,
             budget=file.budget,
             deadline_seconds=file.deadline,
             pick=file.pick,
+            policy=file.policy.settings(),
         )
     except MistakeError as error:
         raise UsageError(sentence(document.where(error.keys), error.said)) from None

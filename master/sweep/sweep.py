@@ -28,6 +28,7 @@ class MistakeError(UsageError):
 
 
 _PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
+_ADDED: Final = frozenset({"max_failures", "policy"})  # version 0.1.0 did not write them
 _MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
 
 
@@ -53,12 +54,14 @@ class Sweep:
     output_cap_bytes: int = 1 << 20
     compat: str = ""
     retries: int = 1
+    max_failures: int = 0  # tasks that may fail until the bag is paused; 0: a dozen alike
     replicate: bool = True
     slots: int = 1  # what one task takes of a machine's
     at_once: int = 0  # tasks that may run at a time; 0: any number
     budget: Money | None = None
     deadline_seconds: float | None = None
     pick: str = ""  # "": not decided
+    policy: Mapping[str, str | int | float] = field(default_factory=dict)  # settings by name
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.argv):
@@ -158,6 +161,8 @@ class Sweep:
                 )
             given: dict[str, Any] = {}
             for one in fields(cls):
+                if one.name in _ADDED and one.name not in plain:
+                    continue
                 value = plain[one.name]
                 if one.name == "space":
                     given[one.name] = space_from_plain(value)
@@ -229,8 +234,9 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is tuple:
         return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     if origin is Mapping:
+        _, held = get_args(kind)
         return isinstance(value, dict) and all(
-            isinstance(k, str) for k in (*value, *value.values())
+            isinstance(k, str) and isinstance(v, held) for k, v in value.items()
         )
     if kind in {bool, str}:
         return type(value) is kind

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
-from bats.master.brain.schedules import Schedule
+from bats.master.brain.planning.schedules import Schedule
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.renting import rented, spending

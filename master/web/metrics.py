@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from bats.common.money import UNITS
-from bats.master.brain.view import RunView
+from bats.master.brain.views.view import RunView
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -51,6 +51,7 @@ def metrics(snapshot: Mapping[str, Any], view: RunView | None) -> str:
         [({"state": "heard"}, len(workers) - silent), ({"state": "silent"}, silent)],
     )
     one("bags_waiting", "gauge", "Bags that wait for their turn.", len(snapshot["queued_bags"]))
+    one("bags_paused", "gauge", "Bags that wait to be resumed.", len(snapshot["paused_bags"]))
     one("bag", "gauge", "Number of the bag that runs; 0: none.", snapshot["running_bag"] or 0)
     if view is not None:
         _of_bag(view, add, one)

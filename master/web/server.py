@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bats.common.errors import BatsError, UsageError
 from bats.common.keys import write_private
-from bats.master.brain.view import view
+from bats.master.brain.views.view import view
 from bats.master.service.home import Home
 from bats.master.service.requests import VERBS, Asked, Service
 from bats.master.web.door import Door, keep_token
@@ -89,7 +89,7 @@ class WebPage:
                 web.get("/api/bags/{bag}/tasks", self._tasks),
                 web.get("/api/bags/{bag}/tasks/{task}", self._task),
                 web.get("/api/bags/{bag}/tasks/{task}/log", self._log),
-                web.post("/api/bags/{bag}/{verb:choose|cancel|retry}", self._change),
+                web.post("/api/bags/{bag}/{verb:choose|cancel|retry|resume}", self._change),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bats.common import billing
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.mix import Cluster, Mix
-from bats.master.brain.problem import TIE, Plan, limits
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.problem import TIE, Plan, limits
 
 
 def hourly(

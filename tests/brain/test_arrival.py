@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from bats.master.brain.arrival import CONFIDENCE, eta_bounds
-from bats.master.brain.profile import RuntimeProfile
+from bats.master.brain.learning.profile import RuntimeProfile
+from bats.master.brain.prediction.arrival import CONFIDENCE, eta_bounds
 
 
 def ends(runtimes: list[float], slots: int) -> float:

@@ -7,8 +7,8 @@ from market import cluster
 from test_frontier import KINDS
 
 from bats.common.money import Money
-from bats.master.brain.bounded import most_speed
-from bats.master.brain.frontier import frontier
+from bats.master.brain.planning.bounded import most_speed
+from bats.master.brain.planning.frontier import frontier
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,10 +9,10 @@ from market import cluster, every_plan, hourly, markets
 from test_knapsack import tasks_left
 
 from bats.common.money import NOTHING, money
-from bats.master.brain.deadline import cheapest_within
-from bats.master.brain.mix import Cluster
-from bats.master.brain.planners import PLANNERS
-from bats.master.brain.problem import Problem, all_machines
+from bats.master.brain.planning.deadline import cheapest_within
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.planning.problem import Problem, all_machines
 
 
 @settings(max_examples=500, deadline=None, derandomize=True)

@@ -4,10 +4,10 @@ import pytest
 from workbench import MINUTE, offering
 
 from bats.common.money import money
+from bats.master.brain.books.state import Phase
 from bats.master.brain.engine import Engine
-from bats.master.brain.events import Chosen
-from bats.master.brain.settings import ASK, Settings
-from bats.master.brain.state import Phase
+from bats.master.brain.protocol.events import Chosen
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.simulate.driver import Conditions, Simulation
 
 SLOW_MINUTES, FAST_MINUTES = 20.0, 5.0

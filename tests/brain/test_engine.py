@@ -6,9 +6,11 @@ from workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money
-from bats.master.brain import choosing
-from bats.master.brain import commands as do
-from bats.master.brain.events import (
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol import commands as do
+from bats.master.brain.protocol.events import (
     Announced,
     Cancelled,
     Cause,
@@ -26,10 +28,8 @@ from bats.master.brain.events import (
     Silent,
     Woken,
 )
-from bats.master.brain.journal import event_from, plain
-from bats.master.brain.machine import MachineState
-from bats.master.brain.state import Phase
-from bats.master.brain.taskbook import TaskState
+from bats.master.brain.protocol.journal import event_from, plain
+from bats.master.brain.rules.fleet import START_FAILURES
 
 
 def test_free_machines_are_asked_for_at_once_and_no_sample_is_needed() -> None:
@@ -273,6 +273,20 @@ def test_machines_that_never_start_have_their_offering_set_aside_with_the_reason
     assert bench.run.clusters[1].set_aside == "no capacity in zone a"
 
 
+def test_machines_whose_leases_end_before_they_join_are_not_bought_for_ever() -> None:
+    bench = Bench(settings(50, offering("far", machines=3), budget=100))
+    bench.begin()
+    rounds = 0
+    while bench.run.alive():
+        assert not bench.run.clusters[0].set_aside, "a master that is away loses all at once"
+        rounds += 1
+        for machine in [m.id for m in bench.run.alive()]:
+            bench(Charged(machine, bench.now), bench.now)
+            bench(Gone(machine, bench.now + 60, Cause.EXPIRED, "too late"), bench.now + 60)
+    assert rounds == START_FAILURES
+    assert bench.run.clusters[0].set_aside == "too late"
+
+
 def test_with_every_offering_set_aside_the_bag_ends_and_says_why() -> None:
     bench = Bench(settings(5, offering("spot"), budget=100))
     bench.begin()
@@ -356,20 +370,20 @@ def test_the_check_itself_notices_money_that_is_not_there() -> None:
         bench.engine.check()
 
 
-def test_a_choice_that_cannot_be_met_is_refused_with_the_nearest_that_can() -> None:
-    hour_long = tuple([HOUR] * 30)
-    bench = Bench(settings(100, offering(machines=8), rule="ask", known=(hour_long,)))
-    bench.begin()
-    assert bench.run.phase is Phase.CHOOSING
-    refusal = choosing.why_not(bench.run, Chosen("fastest", money(100)))
-    assert "the cheapest needs $300.00" in refusal
-    assert choosing.why_not(bench.run, Chosen("fastest", money(330))) == ""
-    refusal = choosing.why_not(bench.run, Chosen("fastest", money(400), 5 * HOUR))
-    assert "all machines together need 12 h 30 min" in refusal
-
-
 def test_without_a_budget_and_without_a_schedule_nothing_more_can_be_spent() -> None:
     bench = Bench(settings(100, offering(machines=8), rule="ask", known=(tuple([HOUR] * 30),)))
     bench.begin()
     bench(Chosen("a name that no schedule has"))
     assert bench.run.ledger.limit == bench.run.ledger.committed == 0
+
+
+def test_a_bag_that_was_cancelled_before_its_sample_was_complete_goes_on_with_it() -> None:
+    bench = Bench(settings(60, offering("a"), offering("b"), budget=100))
+    bench.begin()
+    bench.join(1, 0)
+    bench(Cancelled("cancelled by the user"), 60)
+    for machine in list(bench.run.alive()):
+        bench(Gone(machine.id, 70, Cause.STOPPED), 70)
+    again = bench(Retried((TaskId(3), TaskId(4))), 100)
+    assert len(only(do.StartMachines, again)) == 2
+    assert not only(do.EndBag, again)

@@ -10,9 +10,9 @@ from market import cluster, every_plan, markets, rates
 from numpy.typing import NDArray
 
 from bats.common.money import NOTHING, Money, money
-from bats.master.brain.frontier import MOST_CELLS, frontier
-from bats.master.brain.mix import Cluster
-from bats.master.brain.problem import TIE, limits
+from bats.master.brain.planning.frontier import MOST_CELLS, frontier
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.planning.problem import TIE, limits
 
 
 def textbook(clusters: tuple[Cluster, ...], cells: int) -> NDArray[np.float64]:

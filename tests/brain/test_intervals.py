@@ -8,7 +8,7 @@ from scipy import stats
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.intervals import (
+from bats.master.brain.learning.intervals import (
     Interval,
     Moments,
     budget_bound,

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from market import cluster, every_plan, fastest_of_all, hourly, markets
 
 from bats.common.money import NOTHING, Money, money
-from bats.master.brain.knapsack import knapsack
-from bats.master.brain.mix import Cluster
-from bats.master.brain.planners import PLANNERS
-from bats.master.brain.problem import TIE, Plan, Problem, all_machines
+from bats.master.brain.planning.knapsack import knapsack
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.planning.problem import TIE, Plan, Problem, all_machines
 
 tasks_left = st.one_of(st.integers(1, 12), st.integers(1, 100_000))
 

@@ -6,8 +6,8 @@ import pytest
 from workbench import Bench, free, only, sent, settings
 
 from bats.common.messages import MachineId
-from bats.master.brain import commands as do
-from bats.master.brain.events import Cause, Gone
+from bats.master.brain.protocol import commands as do
+from bats.master.brain.protocol.events import Cause, Gone
 
 
 def test_no_more_tasks_are_sent_than_may_run_at_a_time() -> None:

@@ -9,10 +9,10 @@ from market import cluster, fastest_of_all, hourly, markets
 from test_knapsack import budgets, same
 
 from bats.common.money import NOTHING, Money, money
-from bats.master.brain.knapsack import knapsack
-from bats.master.brain.milp import SideConstraints, milp
-from bats.master.brain.mix import Cluster
-from bats.master.brain.problem import Problem
+from bats.master.brain.planning.knapsack import knapsack
+from bats.master.brain.planning.milp import SideConstraints, milp
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.planning.problem import Problem
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

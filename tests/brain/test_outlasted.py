@@ -10,13 +10,13 @@ import pytest
 from workbench import HOUR, Bench, free, offering, settings
 
 from bats.common.messages import MachineId, Outcome, TaskId
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
-from bats.master.brain.estimate import estimate
-from bats.master.brain.events import Cause, Gone
-from bats.master.brain.known import known_runtimes
-from bats.master.brain.regression import Line
-from bats.master.brain.state import Phase
-from bats.master.brain.taskbook import TaskState
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.protocol.events import Cause, Gone
+from bats.master.brain.views.estimate import estimate
+from bats.master.brain.views.known import known_runtimes
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import WORKLOADS
 
@@ -114,6 +114,6 @@ def stopped(kind: str, seed: int) -> list[tuple[float, float, float]]:
 
     price, hours = 2, float(true.sum()) / HOUR
     offered = offering(price=price, machines=30, atu=HOUR)
-    limits = settings(300, offered, budget=round(1.3 * price * hours), seed=seed)
+    limits = settings(300, offered, budget=round(1.3 * price * hours), seed=seed, prudence=0.0)
     Simulation(limits, lambda task, _: float(true[task]), after_event=look).run()
     return list(found.values())

@@ -13,12 +13,12 @@ from bats.common import billing
 from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.mix import Cluster
-from bats.master.brain.predictors import PREDICTORS, Question, atus_to_work, predict
-from bats.master.brain.regression import Line
-from bats.master.brain.rollout import Lines, Slots, run_bag
-from bats.master.brain.steady import skip
-from bats.master.brain.unseen import possible
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.prediction.predictors import PREDICTORS, Question, atus_to_work, predict
+from bats.master.brain.prediction.rollout import Lines, Slots, run_bag
+from bats.master.brain.prediction.steady import skip
+from bats.master.brain.prediction.unseen import possible
 
 SPEEDS, PRICES = (1, 3, 2), (3, 12, 3)
 

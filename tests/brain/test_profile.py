@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.master.brain.profile import EXACT, RuntimeProfile
+from bats.master.brain.learning.profile import EXACT, RuntimeProfile
 
 runtimes = st.lists(st.floats(0, 1e7), min_size=1, max_size=60)
 

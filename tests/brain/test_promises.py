@@ -15,10 +15,10 @@ from workbench import HOUR, MINUTE
 from bats.common.billing import charge
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.commands import BagOutcome
 from bats.master.brain.engine import Engine
-from bats.master.brain.events import Chosen
-from bats.master.brain.settings import Sampling, Settings
+from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.protocol.events import Cancelled, Chosen
+from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import NEVER, Conditions, Simulation
 from bats.master.simulate.workloads import WORKLOADS
 
@@ -105,6 +105,9 @@ def tell(seed: int) -> Simulation:
     )
     history = simulation.run()
     run = simulation.engine.run
+    if run.pause is not None:  # its user gives it up
+        simulation.tell(Cancelled("cancelled"), run.now + 60)
+        history = simulation.go_on()
 
     assert simulation.engine.over, f"seed {seed}: the run never ended"
     assert history.end is not None

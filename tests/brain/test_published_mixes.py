@@ -4,8 +4,8 @@ import pytest
 from market import hourly
 
 from bats.common.money import money
-from bats.master.brain.planners import PLANNERS
-from bats.master.brain.problem import Problem
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.planning.problem import Problem
 
 S4_1 = ((15, 15), (3, 12), (32, 32))
 S4_3 = ((15, 5), (3, 12), (32, 32))

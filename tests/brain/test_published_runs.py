@@ -6,7 +6,7 @@ import pytest
 from studies import table2_1, table3
 from studies.two_clusters import SCENARIOS, simulate, sleep_bag
 
-from bats.master.brain.settings import Sampling
+from bats.master.brain.protocol.settings import Sampling
 from bats.master.simulate.driver import Conditions
 
 SEED = 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.master.brain.regression import SAME, Line, between, fit
+from bats.master.brain.learning.regression import SAME, Line, between, fit
 
 seconds = st.floats(1e-3, 1e6)
 

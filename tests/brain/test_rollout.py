@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bats.master.brain.regression import Line
-from bats.master.brain.rollout import NEVER, Floats, Lines, MeanBeyond, Slots, replicate, run_bag
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.prediction.rollout import (
+    NEVER,
+    Floats,
+    Lines,
+    MeanBeyond,
+    Slots,
+    replicate,
+    run_bag,
+)
 
 
 def plain(kinds: list[int], ready: list[float], tasks: Floats, lines: list[Line]) -> list[float]:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from bats.master.brain.sample_size import Z_AT, caveat, sample_size
+from bats.master.brain.learning.sample_size import Z_AT, caveat, sample_size
 
 
 @pytest.mark.parametrize(("N", "n"), [(1000, 30), (10**9, 31), (1, 1), (2, 2), (10, 8), (29, 16)])

@@ -6,12 +6,11 @@ from market import cluster, hourly, markets
 from test_knapsack import tasks_left
 
 from bats.common.errors import CannotBeMetError
-from bats.common.money import NOTHING, Money, money
-from bats.master.brain import picks
-from bats.master.brain.mix import Cluster
-from bats.master.brain.problem import all_machines, lowest_budget
-from bats.master.brain.rounding import cushion, whole_tasks
-from bats.master.brain.schedules import Schedule, offers, pick, schedule
+from bats.common.money import NOTHING, money
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.planning.problem import all_machines, lowest_budget
+from bats.master.brain.planning.rounding import cushion, whole_tasks
+from bats.master.brain.planning.schedules import Schedule, offers, pick, schedule
 
 S4_1 = hourly((15.15, 15.15), (3, 12), (32, 32))
 S3_4 = hourly((15.1, 3.8), (3, 9), (32, 32))
@@ -154,47 +153,3 @@ def test_a_name_that_is_not_on_offer_is_refused_with_those_that_are() -> None:
         pick(offers(S4_1, 963), "quickest")
     with pytest.raises(CannotBeMetError):
         pick((), "balanced")
-
-
-def test_a_budget_of_the_users_own_is_used_but_never_raised() -> None:
-    mine = picks.within_budget(S4_1, 963, money(1536))
-    assert (mine.mix, mine.budget, mine.delta_n) == ((32, 17), money(1536), 32)
-
-
-def test_a_budget_that_is_too_small_is_refused_with_what_would_do() -> None:
-    with pytest.raises(CannotBeMetError, match=r"within \$700\.00; the cheapest needs \$732\.00"):
-        picks.within_budget(S4_1, 963, money(700))
-
-
-def test_the_amount_named_is_enough_even_when_it_was_rounded() -> None:
-    clusters = (cluster(900, Money(1_234_567_891), 3),)
-    with pytest.raises(CannotBeMetError, match=r"needs 1\.24 core-hours and 15 min"):
-        picks.within_budget(clusters, 1, money("1.23"), currency="core-hours")
-    assert picks.within_budget(clusters, 1, money("1.24")).mix == (1,)
-
-
-def test_a_deadline_gets_the_cheapest_schedule_that_meets_it() -> None:
-    slow = picks.within_deadline(S4_1, 963, 70 * 3600)
-    fast = picks.within_deadline(S4_1, 963, 5 * 3600)
-    assert slow.cost < fast.cost
-    assert fast.makespan_seconds <= 5 * 3600
-
-
-def test_a_deadline_that_is_too_early_is_refused_with_what_all_machines_can_do() -> None:
-    with pytest.raises(
-        CannotBeMetError, match=r"within 1 h 0 min; .* need 3 h 48 min and \$1,920\.00"
-    ):
-        picks.within_deadline(S4_1, 963, 3600)
-
-
-def test_a_deadline_that_costs_more_than_the_budget_is_refused_with_its_price() -> None:
-    with pytest.raises(CannotBeMetError, match=r"needs \$1,\d+\.00, more than the budget of \$900"):
-        picks.within_deadline(S4_1, 963, 5 * 3600, budget=money(900))
-
-
-def test_without_machines_budget_and_deadline_are_refused() -> None:
-    nobody = hourly((15,), (3,), (0,))
-    with pytest.raises(CannotBeMetError, match="every cluster's limit is 0"):
-        picks.within_budget(nobody, 5, money(100))
-    with pytest.raises(CannotBeMetError, match="every cluster's limit is 0"):
-        picks.within_deadline(nobody, 5, 100.0)

@@ -7,7 +7,7 @@ import pytest
 from workbench import offering
 
 from bats.common.money import money
-from bats.master.brain.settings import Settings
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import truncated_levy
 

@@ -10,11 +10,11 @@ from workbench import HOUR, MINUTE
 
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.commands import BagOutcome
 from bats.master.brain.engine import Engine
-from bats.master.brain.sample_size import sample_size
-from bats.master.brain.settings import Settings
-from bats.master.brain.timetable import Errand, Group, Residual, Timetable, soonest
+from bats.master.brain.learning.sample_size import sample_size
+from bats.master.brain.planning.timetable import Errand, Group, Residual, Timetable, soonest
+from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import WORKLOADS
 

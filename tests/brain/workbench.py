@@ -5,10 +5,10 @@ from typing import TypeVar
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.commands import Command, RunTasks
 from bats.master.brain.engine import Engine
-from bats.master.brain.events import Begin, Ended, Ending, Event, Joined
-from bats.master.brain.settings import Settings
+from bats.master.brain.protocol.commands import Command, RunTasks
+from bats.master.brain.protocol.events import Begin, Ended, Ending, Event, Joined
+from bats.master.brain.protocol.settings import Settings
 
 C = TypeVar("C")
 

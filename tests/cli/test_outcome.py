@@ -20,7 +20,7 @@ max = 2
 def test_what_the_sample_took_and_the_rest_took_is_the_cost(user: User) -> None:
     user.write("c.toml", CLOUDS)
     sweep = user.write("naps.toml", 'command = "sleep 0.1"\n[grid]\nn = "1:120"\n')
-    words = ("--clouds", "c.toml", "--pick", "fastest", "--term", "3s")
+    words = ("--clouds", "c.toml", "--pick", "fastest")
     told = user.bats("run", sweep, *words, exit_code=None).stdout  # a busy computer may need more
     facts = user.facts("status", "last")
 

@@ -42,7 +42,7 @@ def test_budgets_a_deadline_and_a_page(user: User) -> None:
     user.write("runs.csv", "host,seconds\na,600\nb,700\nc,900\n")
     facts = user.facts(
         "simulate", "--clouds", "clouds.toml", "--runtimes", "runs.csv", "--column", "seconds",
-        "--tasks", "60", "--speed", "fast=4", "--start", "30s", "--budget", "1", "--budget", "6",
+        "--tasks", "60", "--speed", "fast=4", "--start", "30s", "--budget", "0.2", "--budget", "6",
         "--deadline", "4h", "--tail", "none", "--html", "study.html", *FEW,
     )  # fmt: skip
     poor, rich = facts["cases"]

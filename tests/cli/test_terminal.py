@@ -36,7 +36,7 @@ TABLE = re.compile(r"^\d  (cheapest|fastest)\S* ", re.MULTILINE)
 @pytest.fixture
 def naps(user: User) -> list[str]:
     user.write("clouds.toml", CLOUDS)
-    return [user.write("naps.toml", NAPS), "--clouds", "clouds.toml", "--term", "20s"]
+    return [user.write("naps.toml", NAPS), "--clouds", "clouds.toml"]
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (100, 30), (200, 50)])
@@ -62,6 +62,44 @@ def test_a_key_chooses_a_schedule(user: User, naps: list[str], columns: int, row
         assert re.search(r"^cancelled: [\d,]+ of 2,000 tasks done", text, re.MULTILINE)
         assert "─╮" not in text, "the picture goes when the bag is over"
         assert terminal.echoes
+
+
+BROKEN = """
+command = "sleep 0.1; if ! test -e fixed; then echo No such file: mising.py >&2; exit 2; fi"
+[grid]
+n = "1:60"
+"""
+
+
+@pytest.fixture
+def broken(user: User, naps: list[str]) -> list[str]:
+    return [user.write("broken.toml", BROKEN), *naps[1:], "--budget", "5"]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])
+def test_a_paused_bag_says_why_and_goes_on_at_a_key(
+    user: User, broken: list[str], columns: int, rows: int
+) -> None:
+    with Terminal(user, "run", *broken, columns=columns, rows=rows) as terminal:
+        text = " ".join(terminal.until("Press r to go on, q to cancel").split())
+        assert "broken · paused" in text
+        text = re.sub(r"[\s│]+", " ", text)
+        assert "paused: the first 12 tasks all failed alike: exit code 2, 'No such file: mi" in text
+        assert "`bats cancel 1` ends it" in text
+        user.write("fixed", "")
+        terminal.press("r")
+        assert terminal.ends() == 0
+        assert "done: 60 of 60 tasks done" in terminal.screen.text
+
+
+def test_a_paused_bag_is_cancelled_at_a_key(user: User, broken: list[str]) -> None:
+    with Terminal(user, "run", *broken) as terminal:
+        terminal.until("Press r to go on, q to cancel")
+        terminal.press("x")
+        terminal.until("x is none of them")
+        terminal.press("q")
+        assert terminal.ends() == 130
+        assert "because   cancelled while paused" in terminal.screen.text
 
 
 def test_q_cancels_instead_of_choosing(user: User, naps: list[str]) -> None:

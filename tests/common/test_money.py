@@ -18,7 +18,16 @@ def test_ten_times_ten_cents_is_a_dollar() -> None:
     assert 10 * money("0.1") == money(1) == UNITS
 
 
-@pytest.mark.parametrize("text", ["", "ten", "nan", "inf", "1e-10", "0.0000000001"])
+@given(st.integers(0, 10**9), st.sampled_from("$€£"))
+def test_an_amount_can_be_given_as_it_was_shown(cents: int, currency: str) -> None:
+    amount = Money(cents * UNITS // 100)
+    assert money(show(amount, currency)) == amount
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5,50", "1,23", "12,3456", "$", "5 EUR", ",500", "", "nan", "inf", "1e-10", "0.0000000001"],
+)
 def test_what_is_no_exact_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         money(text)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from bats.deploy.protocol import Feature, Gone, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")
+TICK_SECONDS = 0.1  # as exactly as the kernel says when a process started, and a little more
 HERE = Offering(ClusterName("here"), NOTHING, 3600.0, max_machines=64)
 
 
@@ -64,6 +66,36 @@ class TestLocal(BackendContract):
             await backend.stop([ticket.machine])
             ended = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
             assert ended[ticket.machine].gone is Gone.STOPPED
+
+    async def test_an_emulated_queue_costs_nothing_and_can_be_left(self, bench: Bench) -> None:
+        full = replace(HERE, settings={"queue_seconds": 600})
+        async with Endpoint() as master, opened(full, bench.site) as backend:
+            ticket = master.ticket()
+            seen = (await backend.start([ticket]))[ticket.machine]
+            assert (seen.state, seen.charged_seconds) == (State.QUEUED, None)
+            assert [one.charged_seconds for one in await backend.list_ours()] == [None]
+            await backend.stop([ticket.machine])
+            ended = await becomes(backend, [ticket.machine], State.GONE, bench.patience_seconds)
+            assert ended[ticket.machine].gone is Gone.STOPPED
+            assert ended[ticket.machine].charged_seconds is None
+
+    async def test_a_machine_is_charged_from_the_end_of_its_emulated_queue(
+        self, bench: Bench
+    ) -> None:
+        queue_seconds = 3.0
+        busy = replace(HERE, settings={"queue_seconds": queue_seconds})
+        async with Endpoint() as master, opened(busy, bench.site) as backend:
+            ticket = master.ticket(lease_seconds=queue_seconds)  # it, too, counts from there
+            asked = time.monotonic()
+            seen = (await backend.start([ticket]))[ticket.machine]
+            assert seen.state is State.QUEUED
+            await master.joined(ticket.machine, bench.patience_seconds)
+            assert time.monotonic() - asked >= queue_seconds
+            up = (await backend.status([ticket.machine]))[ticket.machine]
+            assert up.state is State.UP
+            assert up.charged_seconds is not None
+            assert up.charged_seconds <= time.monotonic() - asked - queue_seconds + TICK_SECONDS
+            await backend.stop([ticket.machine])
 
     async def test_tasks_are_told_the_speed_they_emulate(self, bench: Bench) -> None:
         async with (

@@ -17,7 +17,7 @@ from waiting import until
 
 from bats.common.messages import MachineId
 from bats.deploy.protocol import Gone, State
-from bats.deploy.roster import Roster
+from bats.deploy.roster import Roster, find
 
 LIMIT_SECONDS = 60.0
 
@@ -57,7 +57,7 @@ def test_a_keeper_whose_folder_was_deleted_ends_with_its_last_worker(
     shutil.rmtree(tmp_path)
     keeper.close()
     os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    wait_for(lambda: find(pid) is None)
 
 
 def test_an_end_that_cannot_be_written_is_written_later_with_the_time_it_had(

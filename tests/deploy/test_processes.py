@@ -13,6 +13,11 @@ from bats.deploy.roster import find
 from bats.deploy.testing import eventually
 
 
+async def ended(pid: int) -> None:
+    """Killed, a process closes its files first, and is gone a moment later."""
+    await eventually(partial(asyncio.to_thread, find, pid), lambda found: not found, 10, "it ended")
+
+
 async def test_what_a_command_says_comes_back_with_its_exit_code() -> None:
     done = await processes.run(
         "sh", "-c", "cat; echo why >&2; exit 3", limit_seconds=10, stdin=b"x"
@@ -37,7 +42,7 @@ async def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) 
     with pytest.raises(BusyError, match=r"did not answer within 0\.5 s"):
         await processes.run("sh", "-c", f"sleep 600 & echo $! > {note}; wait", limit_seconds=0.5)
     assert time.monotonic() - started < 10
-    assert find(int(note.read_text())) is None
+    await ended(int(note.read_text()))
 
 
 async def test_cancelling_kills_it_too(tmp_path: Path) -> None:
@@ -48,4 +53,4 @@ async def test_cancelling_kills_it_too(tmp_path: Path) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert find(int(note.read_text())) is None
+    await ended(int(note.read_text()))

@@ -27,6 +27,7 @@ NOT_RUN = {
     "python scripts/live.py all": "likewise",
 }  # fmt: skip
 PAGES_NOT_RUN = {
+    "CONTRIBUTING.md": "test_contributing runs the short ones, tests/scripts a quick study",
     "scripts/testbeds/README.md": "tests/testbeds raises every bed",
     "scripts/examples/htcondor/README.md": "changes this environment; its own tests run it",
 }
@@ -150,7 +151,7 @@ def test_the_readme_from_the_first_sweep_to_the_last_command(reader: Reader) -> 
     with ExitStack() as shells:
         master = story.next("bats master").replace("8000", free_port())
         shells.enter_context(reader.meanwhile(master, "Web page"))
-        reader.types(story.next("bats submit") + " --term 10s")  # hours in seconds
+        reader.types(story.next("bats submit"))
         watch = shells.enter_context(reader.meanwhile(story.next("bats watch"), "sampling"))
         schedules = story.next("bats schedules")
         until(lambda: "cheapest" in reader.types(schedules, 0, 2), PATIENCE_SECONDS)
@@ -164,7 +165,10 @@ def test_the_readme_from_the_first_sweep_to_the_last_command(reader: Reader) -> 
         reader.types(story.next("bats report"))
         assert "32 of 33 tasks done, 1 failed" in (reader.home / "report.html").read_text()
         reader.types(story.next("bats retry"))
-        reader.types(story.next("bats cancel"), 0, 2, 4)  # the retry may have ended already
+        reader.types("bats submit -q --pick fastest -p n=1:20 -- sh -c 'exit 1' {n}")
+        until(lambda: "paused" in reader.types("bats status last"), PATIENCE_SECONDS)
+        assert "goes on" in reader.types(story.next("bats resume"))
+        reader.types(story.next("bats cancel"), 0, 2, 4)  # it may be paused anew, or begin
         reader.write("nap", "0")
         reader.write("client.py", python)
         assert len(reader.types("python client.py").splitlines()) == 33

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from waiting import interrupt, until
+from workers_here import workers_in
 
 BATS = Path(sys.executable).with_name("bats")
 PATIENCE_SECONDS = 120.0
@@ -86,9 +87,4 @@ class User:
 
     def machines(self) -> dict[int, int]:
         """Process ids of living workers, by machine."""
-        found = {}
-        for path in self.state.rglob("process.json"):
-            worker = json.loads(path.read_text())["worker"]
-            if Path(f"/proc/{worker[0]}").exists():
-                found[int(path.parent.name)] = worker[0]
-        return found
+        return workers_in(self.state)

@@ -6,8 +6,8 @@ import msgpack
 import pytest
 
 from bats.common.messages import Outcome
-from bats.master.brain.events import Ended, Ending, Joined
-from bats.master.brain.journal import plain
+from bats.master.brain.protocol.events import Ended, Ending, Joined
+from bats.master.brain.protocol.journal import plain
 from bats.master.report.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
 
 

@@ -1,10 +1,12 @@
-"""A master in this process and a client of it, for whoever imports them into a conftest."""
+"""Masters in this process, or in one that can be killed, for whoever imports them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from service_helpers import end_workers, free
+from service_helpers import KillableMaster, free
+from workers_here import end_workers
 
 from bats.master.client import Client, connect
 from bats.master.service.master import Master
@@ -23,3 +25,18 @@ async def master(tmp_path: Path) -> AsyncIterator[Master]:
 async def client(master: Master) -> AsyncIterator[Client]:
     async with connect(master.access) as made:
         yield made
+
+
+@pytest.fixture
+def killable(tmp_path: Path) -> Iterator[Callable[..., KillableMaster]]:
+    """Makes masters that are ended with the test, and so are the workers they leave."""
+    made: list[KillableMaster] = []
+
+    def make(**options: Any) -> KillableMaster:
+        made.append(KillableMaster(tmp_path / "state", **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+    end_workers(tmp_path)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -79,28 +78,6 @@ class KillableMaster:
     def logged(self, words: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line[:1] == "{"]
         return [line for line in lines if words in line["event"]]
-
-
-def workers_in(folder: Path) -> dict[int, int]:
-    """Process id of the worker (its guardian) by machine number, of those that live."""
-    found = {}
-    for path in (
-        Path(at, "process.json") for at, _, names in os.walk(folder) if "process.json" in names
-    ):
-        with contextlib.suppress(OSError):  # it may go while we look
-            worker = json.loads(path.read_text())["worker"]
-            stat = Path(f"/proc/{worker[0]}/stat").read_text()
-            fields = stat.rpartition(")")[2].split()
-            if fields[0] not in "ZX" and int(fields[19]) == worker[1]:
-                found[int(path.parent.name)] = worker[0]
-    return found
-
-
-def end_workers(folder: Path) -> None:
-    for pid in workers_in(folder).values():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-            os.kill(pid, signal.SIGKILL)
 
 
 async def over(client: Client, bag: int, seconds: float = 60.0) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from service_helpers import becomes, eventually, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.master.brain.engine import Engine
-from bats.master.brain.journal import event_from, plain
+from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.client import Client
 from bats.master.service import reading
 from bats.master.service.master import Master

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, becomes, eventually, over, sweep, workers_in
+from service_helpers import KillableMaster, becomes, eventually, over, sweep
 from test_kill import Make
+from workers_here import workers_in
 
 from bats.common.errors import UsageError
 from bats.master.client import Client

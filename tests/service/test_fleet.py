@@ -4,25 +4,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from benches import crowd_worker
-from service_helpers import (
-    becomes,
-    end_workers,
-    eventually,
-    free,
-    keeps_up,
-    over,
-    sweep,
-    workers_in,
-)
+from service_helpers import becomes, eventually, free, keeps_up, over, sweep
+from workers_here import end_workers, workers_in
 
 from bats.common.messages import MachineId
-from bats.common.ticket import Ticket
+from bats.common.money import money
+from bats.common.offering import Offering
+from bats.common.ticket import UNRENEWED, Ticket
 from bats.deploy.local import Local
-from bats.deploy.protocol import BusyError, RefusedError, Sighting, Site
+from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, Site
+from bats.master.brain.rules.fleet import START_FAILURES
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
@@ -96,6 +93,42 @@ async def _set_aside(told: Callable[[], Awaitable[list[str]]]) -> list[str] | No
     return found if any(found) else None
 
 
+async def test_machines_that_take_longer_to_join_than_their_lease_lasts_are_soon_given_up(
+    tmp_path: Path,
+) -> None:
+    slow = Offering("slow", money("0.001"), 1.0, 2, boundary_seconds=0.5, lease_seconds=1.0,
+                    settings={"start_delay_seconds": 5})  # fmt: skip
+    async with served(tmp_path, offerings=(slow,)) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2), budget=money(1)))["bag"]
+        status = await over(client, bag)
+        machines = (await client.ask("machines", bag=bag))["machines"]
+    assert status["state"] == "no machines"
+    told = "its lease of 1 s ran out before it joined: give slow a longer `lease`"
+    assert told in status["words"]
+    assert {machine["reason"] for machine in machines} == {told}
+    assert len(machines) <= 2 * START_FAILURES
+
+
+@pytest.mark.parametrize("never", ["queue_seconds", "start_delay_seconds"])
+async def test_a_bag_is_done_by_the_machines_that_come(tmp_path: Path, never: str) -> None:
+    """Others, cheaper ones, wait in a queue or boot for ever."""
+    by_the_second = partial(Offering, atu_seconds=1.0, max_machines=2, boundary_seconds=0.5,
+                            lease_seconds=5.0)  # fmt: skip
+    offerings = (
+        by_the_second("far", money("0.0001"), settings={never: 86_400}),
+        by_the_second("here", money("0.001")),
+    )
+    async with served(tmp_path, offerings=offerings) as (_, client):
+        work = sweep(40, "sleep 0.5")
+        bag = (await client.ask("submit", sweep=work, budget=money(1), patience_seconds=3))["bag"]
+        status = await over(client, bag)
+        machines = (await client.ask("machines", bag=bag))["machines"]
+    assert status["state"] == "complete"
+    assert {one["reason"] for one in machines if one["offering"] == "far"} == {
+        "no machine of it came within 3 s"
+    }
+
+
 async def test_a_bag_can_be_cancelled_while_its_back_end_is_busy(tmp_path: Path) -> None:
     backend, options = reluctant(tmp_path, *[BusyError("no capacity")] * 100)
     async with served(tmp_path, **options) as (_, client):
@@ -160,3 +193,39 @@ async def test_a_crowd_of_idle_workers_is_heard(tmp_path: Path) -> None:
         finally:
             process.kill()
             await process.wait()
+
+
+class Hasty(Local):
+    """A back end whose machines' leases end just when they are told to stop."""
+
+    async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
+        seen = await super().status(machines)
+        return {
+            machine: replace(one, gone=Gone.EXPIRED, detail=UNRENEWED) if one.gone else one
+            for machine, one in seen.items()
+        }
+
+
+async def test_a_machine_that_was_told_to_go_says_why_though_its_lease_was_over_first(
+    tmp_path: Path,
+) -> None:
+    site = Site("", str(tmp_path / "state"), Options().worker_command)
+    backends = {place_of(free()): Hasty(free(), site)}
+    async with served(tmp_path, backends=backends) as (_, client):
+        bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
+        await over(client, bag)
+        (machine,) = (await client.ask("machines", bag=bag))["machines"]
+    assert machine["reason"] == "the bag has ended"
+
+
+async def test_a_machine_whose_lease_ends_by_itself_says_so(tmp_path: Path) -> None:
+    async with served(tmp_path) as (master, client):
+        bag = (await client.ask("submit", sweep=sweep(1, "sleep 60")))["bag"]
+        await becomes(client, bag, lambda status: status.get("running", 0) == 1)
+        runner = master.bags.loaded[bag]
+        (machine,) = runner.machines
+        master.workers.lease(machine, 0.2)
+        told = await eventually(lambda: runner.machines[machine].reason, 30)
+        assert told == "its lease ran out before it was renewed"
+        await client.ask("cancel", bag=bag)
+        await over(client, bag)

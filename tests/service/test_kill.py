@@ -9,15 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from service_helpers import (
-    KillableMaster,
-    becomes,
-    eventually,
-    over,
-    results,
-    sweep,
-    workers_in,
-)
+from service_helpers import KillableMaster, becomes, eventually, over, results, sweep
+from workers_here import workers_in
 
 from bats.master.store.reader import Reader
 
@@ -240,9 +233,7 @@ async def test_no_machine_lives_past_its_lease_when_the_master_is_frozen(
     marks.mkdir()
     command = f"touch {marks}/{{x}}; exec sleep 600"
     async with master.client() as client:
-        bag = (
-            await client.ask("submit", sweep=sweep(4, command), sampling="none", term_seconds=6)
-        )["bag"]
+        bag = (await client.ask("submit", sweep=sweep(4, command), sampling="none"))["bag"]
         await eventually(lambda: len(list(marks.iterdir())) == 2)
         assert len(workers_in(tmp_path)) == 2
         master.kill(signal.SIGSTOP)

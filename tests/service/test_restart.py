@@ -17,7 +17,7 @@ from bats.master.service.bag import Bag
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master
 from bats.master.service.options import Options
-from bats.master.service.replayed import Replayed
+from bats.master.service.replayed import Recorded, Replayed
 
 Make = Callable[..., KillableMaster]
 
@@ -83,9 +83,9 @@ async def test_a_bag_is_replayed_beside_the_loop(
         await client.ask("retry", bag=first)
     replay = Replayed.of
 
-    def slowly(bag: Bag, events: Any) -> Replayed:
+    def slowly(bag: Bag, events: Any, recorded: Recorded) -> Replayed:
         assert bag.id != first or go_on.wait(20)
-        return replay(bag, events)
+        return replay(bag, events, recorded)
 
     monkeypatch.setattr(Replayed, "of", slowly)
     async with Master(options) as master, connect(master.access) as client:

@@ -305,6 +305,26 @@ async def test_workers_started_by_hand_serve_one_bag_after_another(
     assert welcome.machine == 1
 
 
+async def test_a_worker_started_by_hand_waits_while_its_bag_is_paused_and_is_taken_again(
+    client: Client, hand: Access
+) -> None:
+    async with peer(hand) as worker:
+        await worker.hello(slots=20)
+        bag = (await client.ask("submit", sweep=sweep(30), offerings=[_manual()]))["bag"]
+        run = await worker.hear(Run)
+        failed = [_failed(bag, order.task, order.attempt) for order in run.orders]
+        await worker.say(Results(1, tuple(failed)))
+        await becomes(client, bag, lambda status: status["state"] == "paused")
+        assert (await client.ask("resume", bag=bag))["state"] in {"queued", "running"}
+        left, serial = 30, 2
+        while left:
+            run = await worker.hear(Run)
+            done = [_done(bag, order.task)._replace(attempt=order.attempt) for order in run.orders]
+            await worker.say(Results(serial, tuple(done)))
+            left, serial = left - len(done), serial + 1
+        assert (await over(client, bag))["state"] == "complete"
+
+
 async def test_an_enrolled_machine_is_known_by_its_own_key_alone(
     master: Master, client: Client
 ) -> None:
@@ -332,6 +352,11 @@ def _manual() -> dict[str, Any]:
         "max_machines": 9,
         "backend": "manual",
     }
+
+
+def _failed(bag: int, task: int, attempt: int) -> Result:
+    no = "exit code 1: no"
+    return Result(BagId(bag), TaskId(task), attempt, 1, 1, 0.01, 0.0, 0.0, 100, 0, no, 0)
 
 
 def _done(bag: int, task: int) -> Result:

@@ -5,15 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from service_helpers import (
-    KillableMaster,
-    becomes,
-    end_workers,
-    eventually,
-    over,
-    sweep,
-    workers_in,
-)
+from service_helpers import KillableMaster, becomes, eventually, over, sweep
+from workers_here import end_workers, workers_in
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering

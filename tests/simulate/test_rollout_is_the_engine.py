@@ -5,10 +5,10 @@ import pytest
 
 from bats.common.money import as_decimal, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.predictors import atus_to_work
-from bats.master.brain.regression import Line
-from bats.master.brain.rollout import Lines, MeanBeyond, Slots, replicate, run_bag
-from bats.master.brain.settings import Sampling, Settings
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.prediction.predictors import atus_to_work
+from bats.master.brain.prediction.rollout import Lines, MeanBeyond, Slots, replicate, run_bag
+from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import WORKLOADS
 

@@ -8,7 +8,8 @@ import pytest
 from beds import REPOSITORY, Bed
 from browser import Page, opened
 from service_fixtures import client
-from service_helpers import end_workers, free
+from service_helpers import free
+from workers_here import end_workers
 
 from bats.master.service.master import Master
 from bats.master.service.options import Options

@@ -77,6 +77,51 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     assert all(url.startswith(host) for url in page.requested)
 
 
+@pytest.fixture
+async def paused(master: Master, client: Client, page: Page, tmp_path: Path) -> Page:
+    """The page of a bag that is paused until there is a file `gate`."""
+    command = f"if ! test -e {tmp_path}/gate; then echo No such file: mising.py >&2; exit 2; fi"
+    offerings = [paid("slow", 1), paid("fast", 3)]
+    work = sweep(60, f"sleep 0.1; {command}; echo said {{x}}")
+    bag = await client.ask(
+        "submit", sweep=work, offerings=offerings, budget=10**11, term_seconds=10, name="broken"
+    )
+    await becomes(client, bag["bag"], lambda s: bool(s.get("paused")))
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    await page.shows("#paused")
+    return page
+
+
+async def test_a_paused_bag_says_why_shows_one_and_is_resumed_with_a_button(
+    paused: Page, client: Client, tmp_path: Path, axe: str
+) -> None:
+    said = await paused.js("document.getElementById('paused').innerText")
+    reason = "the first 12 tasks all failed alike: exit code 2, 'No such file: mising.py'."
+    assert reason in said
+    assert await paused.js("document.getElementById('state').textContent") == "paused"
+    await paused.click("#paused-task")
+    await paused.becomes(
+        "document.getElementById('task-err').textContent.trim() === 'No such file: mising.py'"
+    )
+    await paused.click("#close-task")
+    for size in (PHONE, DESKTOP):
+        await paused.dress(size)
+        await paused.becomes(DRAWN_FOR_THIS_WIDTH)
+        layout = await paused.js(LAYOUT)
+        assert layout["page"] <= size[0], "the page scrolls sideways"
+        assert layout["outside"] == []
+        (tmp_path / f"paused-{size[0]}.png").write_bytes(await paused.picture())
+        assert await serious_faults(paused, axe) == []
+    (tmp_path / "gate").touch()
+    await paused.click("#resume")
+    status = await over(client, 1)
+    assert (status["state"], status["done"]) == ("complete", 60)
+    await paused.becomes("document.getElementById('paused').hidden")
+    assert await paused.js("document.getElementById('resume').hidden")
+    assert paused.complaints == []
+
+
 async def test_results_are_searched_paged_and_their_output_read(
     master: Master, client: Client, page: Page
 ) -> None:

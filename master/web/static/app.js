@@ -43,11 +43,12 @@ async function loop() {
 
 function showBags(bags) {
   byId("empty").hidden = bags.length > 0;
-  const listed = JSON.stringify(bags.map((bag) => [bag.bag, bag.state]));
+  const stateOf = (bag) => (bag.paused ? "paused" : bag.state);
+  const listed = JSON.stringify(bags.map((bag) => [bag.bag, stateOf(bag)]));
   if (listed !== state.bags) {
     state.bags = listed;
     byId("bag").replaceChildren(...bags.toReversed().map((bag) =>
-      element("option", { value: bag.bag }, `${bag.bag} ${bag.name} (${bag.state})`)));
+      element("option", { value: bag.bag }, `${bag.bag} ${bag.name} (${stateOf(bag)})`)));
     if (state.bag !== null) byId("bag").value = state.bag;
   }
   if (state.bag === null && bags.length) {
@@ -70,10 +71,12 @@ function show(live) {
   byId("bag-view").hidden = false;
   document.title = `${live.phase === "choosing" ? "choose a schedule" : `${percent(live)} %`}: ${live.name} – BaTS`;
   const badge = byId("state");
-  badge.textContent = live.over || live.state !== "running" ? live.state : live.phase;
-  badge.className = `badge ${live.state === "complete" ? "good" : live.over ? "bad" : ""}`;
+  badge.textContent = live.paused ? "paused" : live.over || live.state !== "running" ? live.state : live.phase;
+  badge.className = `badge ${live.state === "complete" ? "good" : live.over || live.paused ? "bad" : ""}`;
   byId("cancel").hidden = live.over;
-  byId("retry").hidden = !(live.over && (live.failed || live.dropped));
+  byId("resume").hidden = !live.paused;
+  byId("retry").hidden = !(live.failed || live.dropped) || !(live.over || (live.paused && !live.paused.again));
+  paused(live.paused);
   headline(live);
   schedules(live);
   clusters(live);
@@ -109,6 +112,11 @@ function headline(live) {
     const sure = low && low !== high ? ` (90 %: ${low} to ${high})` : "";
     words.push(`about ${duration(live.eta_seconds)} to go${sure}, until ${clock(Date.now() / 1000 + live.eta_seconds)}`);
   }
+  if (live.deadline_at && live.now !== undefined) {
+    const left = live.deadline_at - (live.ended_at ?? live.now);
+    if (left < 0) words.push(`deadline missed by ${duration(-left)}`);
+    else words.push(live.ended_at === null ? `deadline in ${duration(left)}` : "deadline kept");
+  }
   const said = ["complete", "with failures"].includes(live.state); // in the numbers before
   if (live.words && !said) words.push(live.words);
   byId("said").textContent = words.join(" · ");
@@ -128,6 +136,18 @@ function headline(live) {
   ];
   byId("tiles").replaceChildren(...tiles.map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+function paused(pause) {
+  byId("paused").hidden = !pause;
+  const key = JSON.stringify(pause);
+  if (!pause || state.pause === key) return; // it is read aloud when it changes
+  state.pause = key;
+  byId("paused-why").textContent = `${pause.reason}.`;
+  const them = pause.again ? "Resumed, it tries them again." : "Resumed, it goes on without them.";
+  byId("paused-ways").textContent = pause.task === null ? "" : them;
+  byId("paused-task").hidden = pause.task === null;
+  byId("paused-task").onclick = () => tasks.open(pause.task).catch(told);
 }
 
 function schedules(live) {
@@ -230,6 +250,7 @@ table(byId("clusters"), [["Cluster"], ["Price", "number"], ["Machines", "number"
 tasks.setUp(told);
 byId("bag").onchange = () => { select(Number(byId("bag").value)); look().catch(told); };
 byId("retry").onclick = () => change("retry", {});
+byId("resume").onclick = () => change("resume", {});
 byId("cancel").onclick = async () => {
   if (await sure("Cancel this bag?", "Running tasks are stopped and machines released. Results so far are kept.",
     "Cancel the bag")) await change("cancel", { reason: "cancelled on the web page" });

@@ -58,7 +58,7 @@ function row(task) {
     cell(task.excerpt.trim().split("\n").at(-1), "excerpt"));
 }
 
-async function open(task) {
+export async function open(task) {
   const bag = state.bag;
   const opened = ++state.opened;
   const story = await ask(`/api/bags/${bag}/tasks/${task}`);

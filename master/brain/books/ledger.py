@@ -1,0 +1,71 @@
+"""The ledger: the one place that says what may still be spent. Reserve, then settle.
+
+A machine's next ATU is reserved before it is entered. What is settled and reserved together
+never exceeds the limit (the budget plus a granted cushion): `reserve` refuses what is not covered.
+"""
+
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import MachineId
+from bats.common.money import NOTHING, Money
+
+
+class Ledger:
+    """`limit` None stands for a user who counts no money."""
+
+    __slots__ = ("_reserved", "_total", "limit", "settled")
+
+    def __init__(self, limit: Money | None) -> None:
+        self.limit = limit
+        self.settled: Money = NOTHING
+        self._reserved: dict[MachineId, Money] = {}
+        self._total: Money = NOTHING
+
+    @property
+    def reserved(self) -> Money:
+        """What living machines have cost and will cost until the end of their reserved ATUs."""
+        return self._total
+
+    @property
+    def committed(self) -> Money:
+        return Money(self.settled + self._total)
+
+    @property
+    def left(self) -> Money | None:
+        """What may still be reserved; None when nobody counts."""
+        return self.left_of(self.limit)
+
+    def left_of(self, budget: Money | None) -> Money | None:
+        """What a budget for the whole run, if there is one, has not been committed to yet."""
+        return None if budget is None else Money(max(0, budget - self.committed))
+
+    def covers(self, amount: Money) -> bool:
+        return self.limit is None or amount <= 0 or self.committed + amount <= self.limit
+
+    def reserve(self, machine: MachineId, total: Money) -> bool:
+        """Hold `total` for this machine's whole life so far; False when it is not covered."""
+        more = Money(total - self._reserved.get(machine, NOTHING))
+        if not self.covers(more):
+            return False
+        self.owe(machine, total)
+        return True
+
+    def owe(self, machine: MachineId, total: Money) -> None:
+        """Hold what was spent on this machine before anybody asked, covered or not."""
+        self._total = Money(self._total + total - self._reserved.get(machine, NOTHING))
+        self._reserved[machine] = total
+
+    def settle(self, machine: MachineId, cost: Money) -> None:
+        """The machine is gone and has cost this much, whatever had been reserved."""
+        self._total = Money(self._total - self._reserved.pop(machine, NOTHING))
+        self.settled = Money(self.settled + cost)
+
+    def reserved_for(self, machine: MachineId) -> Money:
+        return self._reserved.get(machine, NOTHING)
+
+    def check(self) -> None:
+        if self._total != sum(self._reserved.values()):
+            raise BrokenInvariantError("the ledger's total is not the sum of its reservations")
+        if self.limit is not None and self.committed > self.limit:
+            raise BrokenInvariantError(
+                f"{self.settled} settled and {self._total} reserved exceed the limit {self.limit}"
+            )

@@ -1,0 +1,304 @@
+"""All that the engine knows of one run. Rules change it; nothing else does."""
+
+import heapq
+import random
+from dataclasses import replace
+from enum import Enum
+from itertools import count
+
+from bats.common.billing import charge
+from bats.common.messages import MachineId, TaskId
+from bats.common.money import NOTHING, Money, show
+from bats.common.offering import Offering
+from bats.common.units import counted
+from bats.master.brain.books.alike import Alike
+from bats.master.brain.books.ledger import Ledger
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.taskbook import TaskBook
+from bats.master.brain.learning.profile import RuntimeProfile
+from bats.master.brain.learning.regression import SAME, UNTRIED, Line
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.commands import (
+    BagOutcome,
+    Command,
+    Decided,
+    EndBag,
+    KillTask,
+    Pause,
+)
+from bats.master.brain.protocol.events import Chosen, Ending
+from bats.master.brain.protocol.settings import Settings
+
+MANUAL = "manual"
+"""The back end of machines that users start themselves: never asked for, taken when they come."""
+
+
+class Phase(Enum):
+    SAMPLING = "sampling"
+    CHOOSING = "choosing"  # schedules are offered; nobody has picked one yet
+    EXECUTING = "executing"
+    ENDING = "ending"  # nothing will run any more; machines are being stopped
+    ENDED = "ended"
+
+
+class ClusterState:
+    """What is known of one offering."""
+
+    __slots__ = (
+        "boot_seconds_sum",
+        "expired_at",
+        "index",
+        "line",
+        "offering",
+        "profile",
+        "sampled",
+        "set_aside",
+        "start_count",
+        "start_failures",
+        "start_seconds_sum",
+    )
+
+    def __init__(self, index: int, offering: Offering) -> None:
+        self.index = index
+        self.offering = offering
+        self.profile = RuntimeProfile()
+        self.sampled = RuntimeProfile()  # what has ended here while the sample goes on
+        self.line: Line = SAME  # from the canonical cluster to this one
+        self.set_aside = ""  # why no more machines of it are asked for
+        self.start_failures = 0  # in a row
+        self.expired_at = 0.0  # when a lease last ended before its machine had joined
+        self.start_count = 0
+        self.start_seconds_sum = 0.0
+        self.boot_seconds_sum = 0.0
+
+    @property
+    def startable(self) -> bool:
+        return not self.set_aside and self.offering.backend != MANUAL
+
+    @property
+    def start_seconds(self) -> float:
+        return self.start_seconds_sum / self.start_count if self.start_count else 0.0
+
+    @property
+    def boot_seconds(self) -> float:
+        """The part of the start that is charged already."""
+        return self.boot_seconds_sum / self.start_count if self.start_count else 0.0
+
+    @property
+    def with_its_boot(self) -> Offering:
+        """As planned with: a machine does not work while it boots, no more than while it stops."""
+        lost = self.offering.boundary_seconds + self.boot_seconds
+        return replace(self.offering, boundary_seconds=lost)
+
+
+class Sample:
+    """The state of the sampling phase (science.md, section 6)."""
+
+    __slots__ = ("base", "hired", "left", "observed", "open", "pairs", "replicated", "size")
+
+    def __init__(self, size: int, clusters: int) -> None:
+        self.size = size  # n: how many distinct tasks
+        self.pairs = 0  # how many tasks are to run on every cluster
+        self.replicated: list[TaskId] = []
+        self.left: list[list[TaskId]] = [[] for _ in range(clusters)]  # still to be sent there
+        self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet
+        self.observed: list[dict[TaskId, float]] = [{} for _ in range(clusters)]
+        self.base = 0
+        self.hired: set[int] = set()  # clusters that every plan will want
+
+
+class Plan:
+    """The mix being executed and what it was expected to do."""
+
+    __slots__ = ("at", "makespan_seconds", "mix", "tasks")
+
+    def __init__(self, mix: Mix, tasks: int, makespan_seconds: float, at: float) -> None:
+        self.mix = mix
+        self.tasks = tasks
+        self.makespan_seconds = makespan_seconds
+        self.at = at
+
+
+class Run:
+    """One bag being run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rng = random.Random(settings.seed)
+        self.now = 0.0
+        self.phase = Phase.SAMPLING
+        self.tasks = TaskBook(settings.tasks, self.rng)
+        self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
+        self.machines: dict[MachineId, Machine] = {}
+        self.living: list[dict[MachineId, Machine]] = [{} for _ in settings.offerings]
+        self.ledger = Ledger(settings.budget)
+        self.canonical = RuntimeProfile()
+        self.sample: Sample | None = None
+        self.schedules: tuple[Schedule, ...] = ()
+        self.word: Chosen | None = None  # the user's, from before there was a choice
+        self.chosen: str = ""
+        self.chosen_at = 0.0
+        self.chosen_committed = (
+            NOTHING  # for ATUs entered until then; in the paper's way for those reserved, too
+        )
+        self.budget = settings.budget  # the user's own, which stays when something else is chosen
+        self.deadline_at: float | None = None
+        self.missed = False  # the deadline cannot be met: as soon as possible, then
+        self.delta_n = 0  # ΔN of the chosen schedule: what its cushion is for
+        self.cushion = settings.cushion  # granted, not yet opened
+        self.plan: Plan | None = None
+        self.short_of_money = False  # the user has been told that the budget will not do
+        self.pause: Pause | None = None  # beside the phase, which is where it goes on
+        self.alike = Alike()  # of the tasks that have failed since it began or was resumed
+        self.forgiven = 0  # tasks that were given up before that
+        self.resumed_at = 0.0
+        self.unasked = NOTHING  # what the sample had cost when it was resumed without a budget
+        self.outcome: BagOutcome | None = None
+        self.duplicates = 0  # results of tasks that were done already
+        self.ended_last = 0.0  # when a task ended
+        self.spent_then: Money | None = None  # until then; None: to be counted
+        self.fruitless = 0  # machines since then that ended with a task on them
+        self.hungry: dict[MachineId, None] = {}  # just got a free slot: to be filled
+        self.idle: dict[MachineId, None] = {}  # had a free slot and there was nothing for it
+        self.next_monitor = 0.0
+        self.alarms: list[tuple[float, int, MachineId]] = []  # when to look at a machine again
+        self.order = count()
+        self.woken_at: float | None = None
+        self.began_at = 0.0
+        self.ended_at: float | None = None
+        self.out: list[Command] = []
+        self.oracle: object = None  # the simulator's knowledge of true runtimes; never live
+        self.last_machine = MachineId(0)  # the highest number given
+
+    # --- words and ends --------------------------------------------------------------------------
+
+    def say(self, words: str) -> None:
+        self.out.append(Decided(words))
+
+    def shown(self, amount: Money) -> str:
+        return show(amount, self.settings.currency)
+
+    @property
+    def not_done(self) -> str:
+        left = self.tasks.unfinished
+        return f"{counted(left, 'task')} {'is' if left == 1 else 'are'} not done"
+
+    def end(self, outcome: BagOutcome, words: str) -> None:
+        self.outcome = outcome
+        self.phase = Phase.ENDING
+        self.pause = None
+        self.ended_at = self.now
+        self.out.append(EndBag(outcome, words))
+
+    @property
+    def due_at(self) -> float | None:
+        """When the user wants it done: by a word that was taken, or by what was submitted."""
+        if self.deadline_at is not None or self.settings.deadline_seconds is None:
+            return self.deadline_at
+        return self.began_at + self.settings.deadline_seconds
+
+    # --- machines --------------------------------------------------------------------------------
+
+    def new_machine_id(self) -> MachineId:
+        self.last_machine = MachineId(self.last_machine + 1)
+        return self.last_machine
+
+    def add(self, machine: Machine) -> None:
+        self.machines[machine.id] = machine
+        self.living[machine.cluster][machine.id] = machine
+
+    def forget(self, machine: Machine) -> None:
+        del self.living[machine.cluster][machine.id]
+        self.hungry.pop(machine.id, None)
+        self.idle.pop(machine.id, None)
+
+    def alive(self) -> list[Machine]:
+        return [machine for group in self.living for machine in group.values()]
+
+    def staying(self, cluster: int) -> list[Machine]:
+        return [m for m in self.living[cluster].values() if m.staying]
+
+    def spent(self) -> Money:
+        """For ATUs that machines have entered."""
+        running = (
+            charge(m.offering, self.now - m.charged_since)
+            for m in self.alive()
+            if m.charged_since is not None
+        )
+        return Money(self.ledger.settled + sum(running))
+
+    def alarm(self, machine: Machine, at: float) -> None:
+        heapq.heappush(self.alarms, (at, next(self.order), machine.id))
+
+    def cancel_copies(self, task: TaskId, *, but_sample: bool = False) -> None:
+        """`but_sample`: one that runs for the sample goes on, for its runtime."""
+        for copy in self.tasks.running.get(task, ()):
+            if but_sample and copy.sampling:
+                continue
+            self.out.append(KillTask(copy.machine, task, copy.attempt))
+
+    # --- what is known ---------------------------------------------------------------------------
+
+    def elapsed(self, cluster: int) -> list[float]:
+        """How long each running task of a cluster has been running."""
+        return [
+            self.now - attempt.since
+            for machine in self.living[cluster].values()
+            if machine.state is MachineState.UP
+            for attempt in machine.active.values()
+        ]
+
+    def known(self) -> list[ClusterState]:
+        """Clusters whose runtimes are known."""
+        return [c for c in self.clusters if c.profile.count]
+
+    def planning_clusters(self, *, standing: bool = True) -> tuple[Cluster, ...]:
+        """What the planner may use: T_i with running tasks, and how many machines can be had.
+
+        With `standing` the machines that are there count even of an offering that gives no more.
+        """
+        result = []
+        for c in self.clusters:
+            limit = c.offering.max_machines if c.startable else 0
+            if standing:
+                limit = max(limit, len(self.staying(c.index)))
+            if not c.profile.count:
+                limit = 0
+            mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
+            offering = c.with_its_boot
+            if not self.settings.prudence:  # the paper takes all paid time for worked
+                offering = replace(c.offering, boundary_seconds=0.0)
+            result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
+        return tuple(result)
+
+    def observe(self, machine: Machine, ending: Ending) -> None:
+        """Learn from a task that was done."""
+        machine.done_count += 1
+        machine.done_seconds += ending.seconds
+        cluster = self.clusters[machine.cluster]
+        if self.phase is Phase.SAMPLING and self.sample is not None:
+            self.sample.observed[machine.cluster][ending.task] = ending.seconds
+            cluster.sampled.add(ending.seconds)
+        else:
+            cluster.profile.add(ending.seconds)
+            if cluster.line.doubt == UNTRIED.doubt and self.canonical.count:
+                ratio = cluster.profile.mean_done / self.canonical.mean_done
+                cluster.line = replace(UNTRIED, beta1=ratio)
+            self.canonical.add(self.to_canonical(machine.cluster, ending.seconds))
+
+    def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
+        """An attempt was stopped after so long: the task takes longer than that."""
+        if self.to_canonical(cluster, seconds) > self.outlasted(task):
+            self.tasks.stopped[task] = cluster, seconds
+
+    def outlasted(self, task: TaskId) -> float:
+        """For how long a stopped attempt of it had run, on the canonical cluster; 0: none was."""
+        stopped = self.tasks.stopped.get(task)
+        return self.to_canonical(*stopped) if stopped else 0.0
+
+    def to_canonical(self, cluster: int, seconds: float) -> float:
+        line = self.clusters[cluster].line
+        if line is SAME:
+            return seconds
+        return max((seconds - line.beta0) / line.beta1, 1e-9)

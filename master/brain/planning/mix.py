@@ -1,0 +1,24 @@
+"""The words of planning: what is known of a cluster, and a mix of machines bought from them."""
+
+from dataclasses import dataclass
+
+from bats.common.offering import Offering
+
+Mix = tuple[int, ...]
+"""How many machines of each cluster, in the clusters' order (a = (a_1..a_nc) in the paper)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a planner knows of one offering: T is the mean runtime of a task on one slot."""
+
+    offering: Offering
+    mean_seconds: float  # T_i
+    limit: int  # A_i: how many may be had now
+    start_seconds: float = 0.0  # learned: from request to first task
+    boot_seconds: float = 0.0  # the part of it that is charged
+
+    @property
+    def speed(self) -> float:
+        """Tasks per second that one machine finishes."""
+        return self.offering.slots / self.mean_seconds

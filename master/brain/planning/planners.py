@@ -1,0 +1,28 @@
+"""Mix planners by name: each knows the fastest mix for a budget and the cheapest for a deadline."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from bats.master.brain.planning.deadline import cheapest_within
+from bats.master.brain.planning.knapsack import knapsack
+from bats.master.brain.planning.milp import milp
+from bats.master.brain.planning.problem import Plan, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    fastest: Callable[[Problem], Plan | None]
+    """The fastest mix within the budget and the deadline; None if there is none."""
+
+    def cheapest(self, problem: Problem) -> Plan | None:
+        """The cheapest mix within the deadline, whatever the budget; None if there is none."""
+        return cheapest_within(
+            problem.clusters, problem.tasks, problem.deadline_seconds, fastest=self.fastest
+        )
+
+
+KNAPSACK: Final = Planner(knapsack)
+
+PLANNERS: Final[dict[str, Planner]] = {"knapsack": KNAPSACK, "milp": Planner(milp)}
+"""Every planner by its name; one of your own is one more entry."""

@@ -1,0 +1,125 @@
+"""What the engine asks of the driver. Never refused: what comes of a command is an event."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from bats.common.messages import MachineId, TaskId
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.events import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class StartMachines:
+    cluster: int
+    machines: tuple[MachineId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopMachine:
+    """Stop it and end its bill; answered by `Gone`."""
+
+    machine: MachineId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunTasks:
+    """Pairs of task and attempt for one machine, in this order."""
+
+    machine: MachineId
+    orders: tuple[tuple[TaskId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KillTask:
+    """Its result is not wanted any more; answered by a KILLED ending."""
+
+    machine: MachineId
+    task: TaskId
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """These endings settle their tasks: each task is recorded once, by its first result."""
+
+    machine: MachineId
+    endings: tuple[Ending, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenewLease:
+    """The machine may live until then, and must be gone by then unless renewed."""
+
+    machine: MachineId
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Send `Woken` at that time; replaces the earlier wish."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The schedules to choose from, the first time and whenever they have changed."""
+
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision about money or machines, in words for the user."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Why and since when a run begins and buys nothing."""
+
+    reason: str
+    since: float
+    task: TaskId | None  # one that shows it
+    again: bool  # whether what failed is tried again when the run goes on
+    machines: tuple[int, ...] = ()  # of each kind that were there, not to leave
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Nothing is begun or bought until the user says how to go on; to be told with the ways."""
+
+    pause: Pause
+
+
+class BagOutcome(Enum):
+    COMPLETE = "complete"  # every task done
+    WITH_FAILURES = "with failures"  # every task done or given up
+    OUT_OF_BUDGET = "out of budget"
+    NO_MACHINES = "no machines"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class EndBag:
+    """No task of the bag will run any more; machines are being stopped."""
+
+    outcome: BagOutcome
+    words: str
+
+
+Command = (
+    StartMachines
+    | StopMachine
+    | RunTasks
+    | KillTask
+    | Record
+    | RenewLease
+    | WakeAt
+    | Offer
+    | Decided
+    | Paused
+    | EndBag
+)

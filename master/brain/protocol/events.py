@@ -1,0 +1,189 @@
+"""What can happen to a run. Every event is a fact of the journal; the time comes beside it."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.money import Money
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The bag is there; machines may be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """The provider charges for this machine since then, whether or not it has joined."""
+
+    machine: MachineId
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A worker is there, new or again; `holding` are the attempts it still has.
+
+    A machine that nobody asked for (started by hand) comes with the cluster it belongs to.
+    """
+
+    machine: MachineId
+    slots: int
+    holding: tuple[tuple[TaskId, int], ...] = ()
+    cluster: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Heartbeats stay out. The machine may be dead or only cut off; it is still charged."""
+
+    machine: MachineId
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The provider has said that it takes this machine away soon; it still runs and is charged."""
+
+    machine: MachineId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A machine that was held to be gone lives; its bill since then is in no books yet."""
+
+    machine: MachineId
+    unpaid_since: float | None  # None: it is not charged yet
+
+
+class Cause(Enum):
+    """Why a machine is gone, as far as the brain must tell it apart."""
+
+    STOPPED = "stopped"  # as asked
+    EXPIRED = "expired"  # its lease or time limit ended
+    PREEMPTED = "pre-empted"  # taken away by the provider
+    FAILED = "failed"  # did not start, or broke
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The machine is not charged any more since `at`."""
+
+    machine: MachineId
+    at: float
+    cause: Cause
+    detail: str = ""
+
+
+class Ending(NamedTuple):
+    """How one attempt ended; of all that was measured the brain needs only the runtime."""
+
+    task: TaskId
+    attempt: int
+    outcome: Outcome
+    seconds: float
+    why: str = ""  # it failed, in words by which failures can be compared; "" is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    machine: MachineId
+    endings: tuple[Ending, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Attempts that a machine gives back unstarted."""
+
+    machine: MachineId
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The user's word: a schedule by name or rule, with more money or a new deadline if given."""
+
+    rule: str
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+    cushion: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The user wants these failed tasks tried again."""
+
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The user wants a paused run to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """No more machines can be had of this offering, for this reason."""
+
+    cluster: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """The time that a `WakeAt` asked for has come."""
+
+
+# --- what the store says beside the journal, to an engine that would have decided otherwise -------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The machine was asked for, whatever would be decided today."""
+
+    machine: MachineId
+    cluster: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """These tasks were recorded as failed."""
+
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The bag ended so, which no event of its journal says by itself."""
+
+    outcome: str  # a BagOutcome
+    words: str
+
+
+Event = (
+    Begin
+    | Charged
+    | Joined
+    | Silent
+    | Announced
+    | Found
+    | Gone
+    | Ended
+    | Returned
+    | Chosen
+    | Cancelled
+    | Retried
+    | Resumed
+    | SetAside
+    | Woken
+    | Asked
+    | GivenUp
+    | Closed
+)

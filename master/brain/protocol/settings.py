@@ -1,0 +1,55 @@
+"""What a run was asked to do: everything the engine is built from, as plain data."""
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from bats.common.money import NOTHING, Money
+from bats.common.offering import Offering
+
+
+class Sampling(enum.Enum):
+    """How runtimes are learned before money is committed (science.md, sections 3 and 6)."""
+
+    REGRESSION = "regression"  # few tasks on every cluster, lines between clusters
+    IMPLICIT = "implicit"  # a full sample on every cluster
+    NONE = "none"  # cost-blind: every machine from the start, first come first served
+
+
+ASK: Final = "ask"
+"""The rule of a user who wants to see the schedules first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`budget` caps everything, the sample included; None leaves it to the schedule chosen."""
+
+    tasks: int
+    offerings: tuple[Offering, ...]
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+    rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
+    sampling: Sampling = Sampling.REGRESSION
+    known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
+    initial_workers: int = 7  # iw: machines per cluster to sample with
+    replicated: int = 7  # tasks that every cluster samples
+    replicate: bool = True  # whether running tasks may be copied in the tail
+    tail: str = "stochastic+random"
+    planner: str = "knapsack"
+    upgrade: bool = True  # take a meaningfully faster mix for the same money
+    prudence: float = 1.0  # 1: room for two standard errors, `room`; 0: as in the paper
+    monitor_seconds: float = 0.0  # 0: by tasks, ATU and what is left
+    retries: int = 1  # how often a task may fail before it is given up
+    max_failures: int = 0  # tasks that may be given up, then it is paused; 0: a dozen alike
+    at_once: int = 0  # how many attempts may run at a time, copies included; 0: any number
+    task_slots: int = 1  # of a machine's that each task takes; the offerings' count such places
+    losses: int = 5  # how many machines a task may lose before it is held to be the cause
+    cushion: Money = NOTHING
+    patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
+    currency: str = "$"  # a label; what the offerings' prices are in
+    seed: int = 0
+
+    @property
+    def room(self) -> float:
+        """What plans keep for what is not known yet, in standard errors."""
+        return 2 * self.prudence

@@ -1,0 +1,242 @@
+"""Which task goes to a machine that has room: a sample task, a random one, in the tail a copy."""
+
+from typing import Final
+
+from bats.common.messages import Outcome, TaskId
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.taskbook import Attempt, TaskState
+from bats.master.brain.policies import tail
+from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
+from bats.master.brain.protocol.events import Cause, Ending
+from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
+from bats.master.brain.views import investments
+from bats.master.brain.views.outlook import outlook
+
+AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
+MOST_AHEAD: Final = 512
+BUSY_PHASES: Final = (Phase.SAMPLING, Phase.CHOOSING, Phase.EXECUTING)
+
+
+def fill(run: Run, machine: Machine) -> None:
+    """Give the machine what it has room for; it is idle if there was not enough."""
+    run.hungry.pop(machine.id, None)
+    was_idle = machine.id in run.idle
+    run.idle.pop(machine.id, None)
+    if machine.state is not MachineState.UP or run.phase not in BUSY_PHASES:
+        return
+    if machine.draining:
+        if not machine.load:
+            fleet.stop(run, machine, machine.draining)
+        return
+    if run.pause is not None:
+        pausing.rest(run, machine)
+        return
+    load = machine.load
+    if load > machine.slots and load * 2 > machine.slots + _ahead(run, machine):
+        return  # enough is queued; sending a few at a time would cost a message each
+    orders: list[tuple[TaskId, int]] = []
+    room = machine.slots + _ahead(run, machine) - load
+    if run.settings.at_once:
+        room = min(room, run.settings.at_once - run.tasks.in_flight)
+    for _ in range(room):
+        attempt = _next(run, machine)
+        if attempt is None:
+            break
+        machine.take(attempt, run.now)
+        orders.append((attempt.task, attempt.attempt))
+    if orders:
+        run.out.append(RunTasks(machine.id, tuple(orders)))
+        fleet.mind_lease(run, machine)
+    if machine.load < machine.slots:
+        run.idle[machine.id] = None
+    if not machine.load and not was_idle:
+        run.alarm(machine, machine.idle_until(run.now))
+
+
+def _ahead(run: Run, machine: Machine) -> int:
+    """How many tasks to queue beyond the slots: none when tasks are long or few are left."""
+    if machine.hold_back or not machine.done_count:
+        return 0
+    if run.settings.at_once or run.settings.task_slots > 1:
+        return 0  # what is queued, a worker starts in any slot
+    mean = machine.done_seconds / machine.done_count
+    wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
+    living = sum(len(group) for group in run.living)
+    return min(wanted, MOST_AHEAD, run.tasks.waiting // (2 * living))
+
+
+def _next(run: Run, machine: Machine) -> Attempt | None:
+    sample = run.sample
+    if run.phase is Phase.SAMPLING and sample is not None and sample.left[machine.cluster]:
+        if not holding.may_begin_sample(run, machine):
+            return None
+        task = sample.left[machine.cluster].pop()
+        return run.tasks.send(task, machine.id, sampling=True)
+    if run.phase is Phase.EXECUTING:
+        moved = tail.migrate(run, machine)
+        if moved is not None:
+            return run.tasks.send(moved, machine.id)
+    if run.tasks.waiting and not _may_begin(run, machine):
+        return None
+    drawn = run.tasks.draw()
+    if drawn is not None:
+        return run.tasks.send(drawn, machine.id)
+    if run.phase is Phase.EXECUTING and machine.load < machine.slots:
+        copy = _copy(run, machine)
+        if copy is not None:
+            return run.tasks.send(copy, machine.id)
+    return None
+
+
+def _may_begin(run: Run, machine: Machine) -> bool:
+    if machine.offering.free:
+        return True
+    if not run.settings.prudence:
+        return run.phase is not Phase.EXECUTING or not _better_left_to_others(run, machine)
+    if run.phase is Phase.SAMPLING and not sampling.continues(run, machine):
+        return investments.fits(run, machine)
+    return holding.may_begin(run, machine)
+
+
+def _copy(run: Run, machine: Machine) -> TaskId | None:
+    """A copy is for time that is paid anyway, or for money that nothing else needs.
+
+    What has to be paid for should end sooner here; chance is for paid time.
+    """
+    if machine.offering.free or not run.settings.prudence or investments.may_fit(run, machine):
+        return tail.replicate(run, machine)
+    if machine.leaving or not run.settings.replicate or not investments.can_pay_for_copies(run):
+        return None
+    return tail.stochastic(run, machine) if run.settings.tail != tail.NONE else None
+
+
+def _better_left_to_others(run: Run, machine: Machine) -> bool:
+    """Whether a last task might not end here before the machine must go, and would elsewhere."""
+    if machine.offering.free or run.tasks.waiting > sum(len(group) for group in run.living):
+        return False
+    c = run.clusters[machine.cluster]
+    if not c.profile.count or machine.stop_by(run.now) - run.now >= c.profile.longest:
+        return False
+    if not machine.leaving and run.ledger.covers(machine.offering.price):
+        return False
+    return outlook(run, run.planning_clusters(), without=machine).N_e == 0
+
+
+def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
+    """Take in results. The first result of a task is recorded; its other copies are killed."""
+    recorded: list[Ending] = []
+    for ending in endings:
+        attempt = None
+        if machine is not None:
+            attempt = machine.release(ending.task, ending.attempt, run.now)
+            if attempt is not None:
+                run.tasks.remove(attempt)
+        if ending.outcome is Outcome.DONE:
+            run.alike.broken = True
+            if machine is not None:
+                run.observe(machine, ending)
+                sampling.ended(run, machine.cluster, ending.task)
+            if run.tasks.finish(ending.task):
+                recorded.append(ending)
+                run.cancel_copies(ending.task, but_sample=run.phase is Phase.SAMPLING)
+            else:
+                run.duplicates += 1
+        elif ending.outcome is not Outcome.KILLED:
+            if attempt is not None:
+                if _failed(run, ending.task):
+                    recorded.append(ending)
+                pausing.failed(run, ending.task, ending.why)
+        elif attempt is not None and machine is not None:
+            run.stopped(ending.task, machine.cluster, ending.seconds)
+            put_back_if_alone(run, ending.task)
+        if run.sample is not None and machine is not None:
+            if ending.outcome is Outcome.KILLED:
+                _sample_again(run, machine.cluster, ending.task)
+            else:
+                run.sample.open[machine.cluster].discard(ending.task)
+    if any(ending.outcome is not Outcome.KILLED for ending in endings):
+        standstill.something_ended(run)
+    if machine is not None:
+        if recorded:
+            machine.hold_back = False
+            run.out.append(Record(machine.id, tuple(recorded)))
+        run.hungry[machine.id] = None
+
+
+def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
+    """Its tasks go back into the bag. One that keeps losing machines is held to be the cause."""
+    at_fault = cause is Cause.FAILED
+    for attempt in list(machine.attempts()):
+        ran = attempt.task in machine.active
+        run.tasks.remove(attempt)
+        if attempt.sampling:
+            _sample_again(run, machine.cluster, attempt.task)
+        if run.tasks.states[attempt.task] != TaskState.RUNNING:
+            continue
+        if ran and cause is Cause.STOPPED:  # else nobody knows until when it ran
+            run.stopped(attempt.task, machine.cluster, run.now - attempt.since)
+        if at_fault and ran:
+            run.tasks.losses[attempt.task] = run.tasks.losses.get(attempt.task, 0) + 1
+        poison = run.tasks.losses.get(attempt.task, 0) > run.settings.losses
+        if poison and not _sampled_elsewhere(run, attempt.task):
+            if attempt.task not in run.tasks.running:
+                _give_up_as_poison(run, machine, attempt)
+        else:
+            put_back_if_alone(run, attempt.task)
+    machine.active.clear()
+    machine.queued.clear()
+
+
+def kill_everything(run: Run) -> None:
+    """The bag ends: what still runs is not wanted any more."""
+    for machine in run.alive():
+        for attempt in machine.attempts():
+            run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
+
+
+def _failed(run: Run, task: TaskId) -> bool:
+    """Count the failure; True when the task is given up by it."""
+    if run.tasks.states[task] != TaskState.RUNNING:
+        return False
+    failures = run.tasks.failures[task] = run.tasks.failures.get(task, 0) + 1
+    if task in run.tasks.running:
+        return False  # a copy may still succeed
+    if failures > run.settings.retries and not _sampled_elsewhere(run, task):
+        run.tasks.give_up(task)
+        return True
+    run.tasks.put_back(task)
+    return False
+
+
+def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
+    """Whether the sample will run the task on another cluster, where it may succeed."""
+    sample = run.sample
+    return (
+        run.phase is Phase.SAMPLING
+        and sample is not None
+        and sum(task in still for still in sample.open) > 1
+    )
+
+
+def _give_up_as_poison(run: Run, machine: Machine, attempt: Attempt) -> None:
+    run.tasks.give_up(attempt.task)
+    run.say(
+        f"task {attempt.task} given up: {run.tasks.losses[attempt.task]} machines broke down "
+        "while running it"
+    )
+    ending = Ending(attempt.task, attempt.attempt, Outcome.KILLED, run.now - attempt.since)
+    run.out.append(Record(machine.id, (ending,)))
+    pausing.failed(run, attempt.task, ending.why)
+
+
+def put_back_if_alone(run: Run, task: TaskId) -> None:
+    if task not in run.tasks.running and run.tasks.states[task] == TaskState.RUNNING:
+        run.tasks.put_back(task)
+
+
+def _sample_again(run: Run, cluster: int, task: TaskId) -> None:
+    """A sample task that did not end on this cluster is still wanted there."""
+    sample = run.sample
+    if run.phase is Phase.SAMPLING and sample is not None and task in sample.open[cluster]:
+        sample.left[cluster].append(task)

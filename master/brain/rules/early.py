@@ -1,0 +1,99 @@
+"""Machines that every plan will want, asked for while the sample goes on.
+
+A slow kind of machine holds the sample up for as long as one of its tasks takes. Until then it may
+be anything from as fast as it can be, its running tasks ending this very moment, to no good at all.
+What the fastest mix holds of the kinds that are known already, whatever that may be, is not waited
+for.
+"""
+
+from dataclasses import replace
+from statistics import fmean
+from typing import Final
+
+from bats.common.money import Money
+from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.learning.censored import completed
+from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.planning.problem import Problem
+from bats.master.brain.rules import fleet, sampling
+from bats.master.brain.views import prospects
+from bats.master.brain.views.estimate import spread_and_error
+
+SHARES: Final = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
+"""How fast the kinds that are not known may be, of how fast they can be."""
+
+FEWEST: Final = 4
+"""Of fewer runtimes not even the spread is known."""
+
+AT_BEST_SECONDS: Final = 1e-3
+"""The runtime where nothing has run long enough to tell."""
+
+
+def hire(run: Run) -> None:
+    """With twice the usual room for error: what is asked for now cannot be called off."""
+    if run.phase is not Phase.SAMPLING or not sampling.plans_by_budget(run):
+        return
+    known = [c for c in run.clusters if sampling.enough(run, c) and len(_done(run, c)) >= FEWEST]
+    if not known or len(known) == len(run.clusters):
+        return
+    assert run.sample is not None
+    noise = max(_noise(run, c) for c in known)
+    at_best = [_at_best(run, c, known=c in known) for c in run.clusters]
+    mixes = []
+    for share in SHARES:
+        clusters = tuple(
+            cluster if run.clusters[k] in known else _slower(cluster, share)
+            for k, cluster in enumerate(at_best)
+        )
+        mixes.append(_mix(run, clusters, noise))
+    for c in known:
+        wanted = min(mix[c.index] for mix in mixes)
+        missing = min(wanted - len(run.staying(c.index)), prospects.affordable_starts(run, c))
+        if fleet.start(run, c.index, missing):
+            run.sample.hired.add(c.index)
+            run.say(f"every plan wants {wanted} {c.offering.name}, whatever the sample will show")
+
+
+def _at_best(run: Run, c: ClusterState, *, known: bool) -> Cluster:
+    """Of a kind that holds the sample up, what has been seen is a lower bound of the runtimes."""
+    mean = fmean(_runtimes(run, c)) if known else sampling.least_mean(run, c)
+    mean = max(mean, AT_BEST_SECONDS)
+    limit = c.offering.max_machines if c.startable else 0
+    return Cluster(c.with_its_boot, mean, limit, c.start_seconds, c.boot_seconds)
+
+
+def _slower(cluster: Cluster, share: float) -> Cluster:
+    if share == 0:
+        return replace(cluster, limit=0)
+    return replace(cluster, mean_seconds=cluster.mean_seconds / share)
+
+
+def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
+    left = run.ledger.left
+    assert left is not None
+    ahead = sum(
+        max(0.0, machine.paid_until(run.now) - run.now)
+        * machine.offering.price
+        / machine.offering.atu_seconds
+        for machine in run.alive()
+    )
+    tasks = run.tasks.unfinished * (1 + run.settings.room * noise)
+    money = Money(left + round(ahead))
+    plan = PLANNERS[run.settings.planner].fastest(Problem(clusters, tasks, money))
+    return plan.mix if plan else (0,) * len(clusters)
+
+
+def _noise(run: Run, c: ClusterState) -> float:
+    done = _done(run, c)
+    _, noise = spread_and_error(_runtimes(run, c), len(done), max(done), run.tasks.waiting)
+    return noise
+
+
+def _done(run: Run, c: ClusterState) -> list[float]:
+    assert run.sample is not None
+    return list(run.sample.observed[c.index].values())
+
+
+def _runtimes(run: Run, c: ClusterState) -> list[float]:
+    return completed(_done(run, c), run.elapsed(c.index))

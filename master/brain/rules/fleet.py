@@ -1,0 +1,116 @@
+"""Asking for machines and letting them go, with the money reserved first."""
+
+from typing import Final
+
+from bats.common.billing import atus, charge, charge_atus, first_atus
+from bats.common.money import NOTHING
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import ClusterState, Run
+from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine
+
+LEASE_SECONDS: Final = 900.0
+"""No machine should outlive its master by more, but for an ATU that is billed anyway."""
+
+START_FAILURES: Final = 3
+"""So many machines in a row that do not start, and the offering is set aside."""
+
+
+def start(run: Run, cluster: int, count: int) -> int:
+    """Ask for machines as far as the ledger covers their first ATU; returns how many."""
+    if run.pause is not None:
+        return 0
+    c = run.clusters[cluster]
+    offering = c.offering
+    room = offering.max_machines - len(run.living[cluster])
+    started = []
+    least = first_atus(offering)
+    for _ in range(min(count, room) if c.startable else 0):
+        machine = Machine(run.new_machine_id(), cluster, offering, run.now)
+        machine.atus = least
+        if not run.ledger.reserve(machine.id, charge_atus(offering, least)):
+            break
+        run.add(machine)
+        started.append(machine.id)
+    if started:
+        run.out.append(StartMachines(cluster, tuple(started)))
+    return len(started)
+
+
+def stop(run: Run, machine: Machine, reason: str) -> None:
+    """Tell it to stop now; its tasks go back when it is gone."""
+    if machine.state in (MachineState.STOPPING, MachineState.GONE):
+        return
+    machine.move(MachineState.STOPPING)
+    run.hungry.pop(machine.id, None)
+    run.idle.pop(machine.id, None)
+    run.out.append(StopMachine(machine.id, reason))
+
+
+def take_back(run: Run, machine: Machine, unpaid_since: float | None) -> bool:
+    """It was held to be gone; False when the ledger does not cover what it costs from then on."""
+    offering = machine.offering
+    owed = 0 if unpaid_since is None else atus(offering, max(0.0, run.now - unpaid_since))
+    term = max(first_atus(offering), owed)
+    if not run.ledger.reserve(machine.id, charge_atus(offering, term)):
+        return False
+    machine.move(MachineState.SILENT)
+    machine.atus, machine.nr, machine.charged_since = term, 0, unpaid_since
+    machine.leaving, machine.draining = False, ""
+    run.add(machine)
+    if unpaid_since is not None:
+        announce(run, machine)
+    return True
+
+
+def charged(run: Run, machine: Machine, since: float) -> None:
+    """The provider's meter runs: the ATUs count from here."""
+    if machine.charged_since is None and machine.alive:
+        machine.charged_since = since
+        announce(run, machine)
+
+
+def extend(run: Run, machine: Machine, more: int = 1) -> bool:
+    """Reserve so many ATUs more; False when the ledger does not cover them."""
+    if not run.ledger.reserve(machine.id, charge_atus(machine.offering, machine.atus + more)):
+        return False
+    machine.atus += more
+    machine.nr = max(0, machine.nr - more)
+    announce(run, machine)
+    return True
+
+
+def announce(run: Run, machine: Machine) -> None:
+    """Tell the worker until when it may live, and look at it again before its ATU ends."""
+    if machine.offering.free:
+        run.out.append(RenewLease(machine.id, run.now + LEASE_SECONDS))
+        run.alarm(machine, run.now + LEASE_SECONDS / 2)
+        return
+    stop_by = machine.stop_by(run.now)
+    run.alarm(machine, stop_by)
+    mind_lease(run, machine)
+    run.out.append(RenewLease(machine.id, machine.lease_until(run.now)))
+
+
+def mind_lease(run: Run, machine: Machine) -> None:
+    """Look at it again when it is paid ahead for no more than its lease."""
+    if machine.leased_beyond_atus:
+        run.alarm(machine, machine.stop_by(run.now) - machine.offering.lease_seconds)
+
+
+def settle(run: Run, machine: Machine, at: float) -> None:
+    """It is gone: pay what its uptime costs, give back what was reserved beyond."""
+    cost = NOTHING
+    if machine.charged_since is not None:
+        cost = charge(machine.offering, at - machine.charged_since)
+    run.ledger.settle(machine.id, cost)
+
+
+def set_aside(run: Run, c: ClusterState, reason: str) -> None:
+    """Plan without this offering from now on; machines not yet charged are called off."""
+    if c.set_aside:
+        return
+    c.set_aside = reason
+    run.say(f"{c.offering.name} is set aside: {reason}")
+    for machine in list(run.living[c.index].values()):
+        if machine.state is MachineState.REQUESTED:
+            stop(run, machine, reason)

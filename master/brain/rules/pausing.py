@@ -1,0 +1,124 @@
+"""A paused run begins and buys nothing. Its user is told why, and says how it goes on.
+
+By default the first dozen tasks that fail alike pause it; `max_failures` counts instead how many
+tasks have been given up, alike or not.
+"""
+
+from typing import Final
+
+from bats.common.messages import TaskId
+from bats.common.money import Money
+from bats.master.brain.books.alike import Alike
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.commands import KillTask, Pause, Paused
+from bats.master.brain.protocol.settings import Sampling
+from bats.master.brain.rules import fleet, replanning, sampling
+
+REASON: Final = "the bag is paused"
+"""Why its machines end."""
+
+
+def failed(run: Run, task: TaskId, why: str) -> None:
+    """A task has failed once more; pause the run if that is one too many.
+
+    In journals of version 0.1.0 and where a task was given up with its machines `why` is empty:
+    such failures are not compared.
+    """
+    limit = run.settings.max_failures
+    if why and not limit:
+        run.alike.add(task, why)  # also one that ran on when it was paused
+    if run.pause is not None or not run.tasks.waiting:
+        return
+    given_up = run.tasks.counts[TaskState.FAILED] - run.forgiven
+    if limit and given_up >= limit:
+        count = f"{given_up} task{'s have' if given_up > 1 else ' has'} failed"
+        last = f", the last: {why}" if why else ""
+        pause(run, f"{count} (max_failures = {limit}){last}", task)
+    elif not limit and run.alike.enough:
+        words = f"the first {len(run.alike.tasks)} tasks all failed alike: {run.alike.why}"
+        pause(run, words, task, again=True)
+
+
+def pause(run: Run, reason: str, task: TaskId | None = None, *, again: bool = False) -> None:
+    """Begin and buy nothing more. What runs may end within the time that is paid for."""
+    machines = tuple(len(run.staying(c.index)) for c in run.clusters)
+    run.pause = Pause(reason, run.now, task, again, machines)
+    run.out.append(Paused(run.pause))
+    for machine in run.alive():
+        for attempt in machine.queued:
+            run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
+        if machine.state is MachineState.REQUESTED and machine.charged_since is None:
+            fleet.stop(run, machine, REASON)
+        else:
+            run.hungry[machine.id] = None
+
+
+def rest(run: Run, machine: Machine) -> None:
+    """It has room. What is paid for waits till that time ends; what is free can be had again."""
+    if machine.offering.free and not machine.load:
+        fleet.stop(run, machine, REASON)
+        return
+    run.idle[machine.id] = None
+    if not machine.load:
+        run.alarm(machine, machine.idle_until(run.now))
+
+
+def resume(run: Run) -> None:
+    """Go on. What failed alike is tried again: its cause should be mended."""
+    paused, run.pause = run.pause, None
+    if paused is None:
+        return
+    words = "resumed"
+    if paused.again:
+        words += f"; the {len(run.alike.tasks)} tasks that failed alike are tried again"
+        for task in run.alike.tasks:
+            run.tasks.forgive(task)
+    run.say(words)
+    run.resumed_at = run.next_monitor = run.ended_last = run.now
+    run.spent_then, run.fruitless = None, 0
+    arm(run)
+    replanning.keep_free_machines(run)
+    if run.phase is Phase.SAMPLING:
+        _take_up_the_sample(run, paused.machines)
+    elif run.settings.sampling is Sampling.NONE:
+        sampling.start_all(run)
+    elif run.phase is Phase.EXECUTING:
+        replanning.replan(run, "resumed")
+
+
+def _take_up_the_sample(run: Run, machines: tuple[int, ...]) -> None:
+    """With as many machines as there were, and again what failed of the tasks for every kind.
+
+    Where no budget was given, what it may cost is counted from here on.
+    """
+    sample, limit = run.sample, run.ledger.limit
+    if run.settings.budget is None and limit is not None:
+        run.ledger.limit = Money(limit + run.ledger.settled - run.unasked)
+        run.unasked = run.ledger.settled
+    for k, count in enumerate(machines):
+        if sample is not None and count:
+            wanted = [
+                task
+                for task in sample.replicated
+                if task not in sample.observed[k]
+                and task not in sample.open[k]
+                and run.tasks.states[task] == TaskState.WAITING
+            ]
+            sample.open[k].update(wanted)
+            sample.left[k] += wanted
+        fleet.start(run, k, count - len(run.staying(k)))
+
+
+def arm(run: Run) -> None:
+    """Count failures from here on."""
+    run.alike = Alike()
+    run.forgiven = run.tasks.counts[TaskState.FAILED]
+
+
+def tried_again(run: Run) -> list[TaskId]:
+    """Tasks that were given up and will be tried again when the run is resumed."""
+    if run.pause is None or not run.pause.again:
+        return []
+    return [task for task in run.alike.tasks if run.tasks.states[task] == TaskState.FAILED]

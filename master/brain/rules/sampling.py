@@ -1,0 +1,429 @@
+"""The sampling phase: which machines to begin with, and when enough is known (science.md, 2, 3, 6).
+
+Decoupled sampling replicates a few tasks on every cluster and shares the rest of the sample out;
+regression gives every cluster a full sample. Implicit sampling runs a sample on each cluster.
+"""
+
+from statistics import fmean
+
+from bats.common.billing import charge
+from bats.common.messages import TaskId
+from bats.common.money import NOTHING, Money
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import ClusterState, Phase, Run, Sample
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.learning.profile import RuntimeProfile
+from bats.master.brain.learning.regression import SAME, UNTRIED, Line, fit
+from bats.master.brain.learning.sample_size import caveat, sample_size
+from bats.master.brain.planning.schedules import FASTEST
+from bats.master.brain.protocol.settings import ASK, Sampling
+from bats.master.brain.rules import fleet
+
+SHARE_OF_BUDGET = 5  # a sample takes at most one fifth of a budget that is known beforehand
+UNASKED_ATUS = 3  # ATUs per machine that a sample may take while no budget is known
+SHARE_OF_BAG = 5  # beyond paid time, at most one fifth of the tasks is begun for the sample
+UNASKED_SECONDS = 86400.0  # a machine's time that a sample may take while no budget is known
+START_SECONDS = 120.0  # what a machine may be charged for before its first task, as far as unknown
+REPLICATED_SHARE = 20  # one task in so many is run on every kind
+
+
+def begin(run: Run) -> None:
+    """Start the machines of the sample; free ones all at once, for they cost nothing."""
+    settings = run.settings
+    priced = [c for c in run.clusters if c.startable and not c.offering.free]
+    for c in run.clusters:
+        if c.startable and c.offering.free:
+            fleet.start(run, c.index, min(c.offering.max_machines, settings.tasks))
+    if settings.known:
+        _take_as_known(run, settings.known)
+    if settings.sampling is Sampling.NONE:
+        run.phase = Phase.EXECUTING
+        start_all(run)
+        return
+    if not priced:
+        run.phase = Phase.EXECUTING
+        run.chosen, run.chosen_at = "free", run.now
+        return
+    if settings.known:
+        return
+    run.sample = _draw_sample(run)
+    workers = _workers(run, priced)
+    if settings.budget is None:
+        run.ledger.limit = Money(
+            sum(
+                count
+                * charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
+                for c, count in zip(priced, workers, strict=True)
+            )
+        )
+    for c, count in zip(priced, workers, strict=True):
+        fleet.start(run, c.index, count)
+    words = caveat(run.sample.size, settings.tasks)
+    if words is not None:
+        run.say(words)
+
+
+def complete(run: Run) -> bool:
+    """Whether every cluster that takes part has its sample, or the bag is empty already."""
+    sample = run.sample
+    if sample is None:
+        return bool(run.settings.known)
+    if run.tasks.unfinished == 0:
+        return True
+    part = _taking_part(run)
+    if not any(sample.observed[c.index] for c in part):
+        return False
+    if not run.tasks.waiting and all(sample.observed[c.index] for c in part):
+        return True
+    if run.settings.sampling is Sampling.IMPLICIT:
+        return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
+    if plans_by_budget(run):
+        return all(enough(run, c) or _not_worth_more(run, c) for c in part)
+    if any(sample.open[c.index] for c in part):
+        return False
+    if run.settings.prudence and not run.tasks.in_flight:
+        return True
+    return run.tasks.done + run.tasks.counts[TaskState.FAILED] >= sample.size
+
+
+def plans_by_budget(run: Run) -> bool:
+    """No offer sets the limit: plan as soon as it can be done with room for error, learn on."""
+    settings, sample = run.settings, run.sample
+    own_limit = settings.rule == FASTEST and settings.budget is not None
+    return bool(settings.prudence and own_limit and sample and sample.pairs)
+
+
+def enough(run: Run, c: ClusterState) -> bool:
+    """Whether so much is known of a cluster that it can be planned with, with room for error."""
+    sample = run.sample
+    if sample is None:
+        return False
+    seen = sample.observed[c.index]
+    if not sample.pairs:
+        return bool(seen)
+    return len(seen) * 2 > sample.pairs and any(task in seen for task in sample.replicated)
+
+
+def ended(run: Run, cluster: int, task: TaskId) -> None:
+    """A task of the sample is done; it may be one that is to run on every kind."""
+    sample = run.sample
+    if sample is None or run.phase is not Phase.SAMPLING:
+        return
+    if task in sample.replicated or len(sample.replicated) >= sample.pairs:
+        return
+    sample.replicated.append(task)
+    for c in run.clusters:
+        if c.index != cluster and c.startable:
+            sample.left[c.index].append(task)
+            sample.open[c.index].add(task)
+
+
+def _not_worth_more(run: Run, c: ClusterState) -> bool:
+    """Whether what this kind still runs would cost more than it can tell.
+
+    That is when it has taken its part of the money, and is known to be dearer than another kind.
+    """
+    if c.offering.free or _spent_on(run, c.index) < _share(run):
+        return False
+    mine = _price_of_task(run, c)
+    others = [
+        _price_of_task(run, other)
+        for other in _taking_part(run)
+        if other is not c and enough(run, other) and not other.offering.free
+    ]
+    return mine is not None and any(price is not None and price <= mine for price in others)
+
+
+def _share(run: Run) -> int:
+    """What each kind may cost to be learned of, with a budget."""
+    return (run.settings.budget or NOTHING) // (SHARE_OF_BUDGET * len(run.clusters))
+
+
+def keeps(run: Run, machine: Machine) -> bool:
+    """Whether the sample needs this machine beyond its paid ATUs.
+
+    It does while the machine runs a sample task, or when sample tasks are left and no other
+    machine of the cluster stays; and one machine of the most profitable type goes on until the
+    sample has its size.
+    """
+    sample = run.sample
+    if sample is None or run.phase is not Phase.SAMPLING:
+        return False
+    mine = sample.open[machine.cluster]
+    if any(attempt.task in mine for attempt in machine.attempts()):
+        return True
+    others = [m for m in run.staying(machine.cluster) if m is not machine]
+    if sample.left[machine.cluster] and not others:
+        return True
+    return not others and machine.cluster == most_profitable(run)
+
+
+def most_profitable(run: Run) -> int | None:
+    """The cluster whose finished tasks have cost least money each, so far."""
+    best: tuple[float, int] | None = None
+    for c in _taking_part(run):
+        mean = _mean_so_far(run, c)
+        if mean is not None:
+            cost = mean / c.offering.slots * c.offering.price / c.offering.atu_seconds
+            best = min(best or (cost, c.index), (cost, c.index))
+    return None if best is None else best[1]
+
+
+def least_mean(run: Run, c: ClusterState) -> float:
+    """What tasks take here at least, by what runs: as if it ended this moment.
+
+    Of tasks that have run on another kind already the ratio counts, of others their length.
+    """
+    sample = run.sample
+    assert sample is not None
+    own = sample.observed[c.index]
+    bounds = [
+        (attempt.task, run.now - attempt.since)
+        for machine in run.living[c.index].values()
+        for attempt in machine.active.values()
+    ]
+    everything = [*own.items(), *bounds]
+    least = fmean([seconds for _, seconds in everything]) if everything else 0.0
+    for other in run.clusters:
+        seen = sample.observed[other.index]
+        pairs = [(seconds, seen[task]) for task, seconds in everything if task in seen]
+        if other is not c and pairs:
+            ratio = sum(here for here, _ in pairs) / sum(there for _, there in pairs)
+            return ratio * fmean(seen.values())
+    return least
+
+
+def _price_of_task(run: Run, c: ClusterState) -> float | None:
+    """What an average task costs here at least; None while nothing is known."""
+    assert run.sample is not None
+    mean = _mean_so_far(run, c) if enough(run, c) else least_mean(run, c) or None
+    if mean is None:
+        return None
+    return mean / c.offering.slots * c.offering.price / c.offering.atu_seconds
+
+
+def _seems_cheapest(run: Run, cluster: int) -> bool:
+    """Whether no other kind may turn out cheaper for the work, by what has run so far."""
+    prices = {c.index: _price_of_task(run, c) for c in _taking_part(run) if not c.offering.free}
+    mine = prices.pop(cluster, None)
+    return mine is None or all(price is not None and price >= mine for price in prices.values())
+
+
+def _spent_on(run: Run, cluster: int) -> int:
+    return sum(run.ledger.reserved_for(machine) for machine in run.living[cluster])
+
+
+def finish(run: Run) -> None:
+    """Give every cluster its profile; those without a single runtime are left out of planning."""
+    sample = run.sample
+    if sample is None:
+        return
+    part = [c for c in run.clusters if sample.observed[c.index]]
+    if run.settings.sampling is Sampling.REGRESSION and part:
+        _fill_by_regression(run, sample, part)
+    else:
+        for c in part:
+            c.profile = RuntimeProfile(sample.observed[c.index].values())
+        _draw_lines_by_means(run, part)
+    for c in run.clusters:
+        if part and c not in part:
+            c.line = UNTRIED
+        for task in sample.left[c.index]:
+            run.tasks.undraw(task)
+        sample.left[c.index].clear()
+        sample.open[c.index].clear()
+    for task in sample.replicated:
+        if run.tasks.states[task] == TaskState.DONE:
+            run.cancel_copies(task)  # its runtime elsewhere is not waited for any more
+
+
+def continues(run: Run, machine: Machine) -> bool:
+    """Whether a machine begins tasks that have to be paid, while the sample goes on elsewhere.
+
+    Without a budget, until the sample has its size or its share of the bag; within one, on the
+    kind that is cheapest as far as is known.
+    """
+    sample = run.sample
+    if sample is None:
+        return False
+    if run.settings.budget is None or run.settings.rule == ASK:
+        begun = run.tasks.done + run.tasks.counts[TaskState.RUNNING]  # what fails tells nothing
+        return begun < sample.size and begun * SHARE_OF_BAG < len(run.tasks)
+    if machine.cluster in sample.hired or _seems_cheapest(run, machine.cluster):
+        return True
+    return _spent_on(run, machine.cluster) < _share(run)
+
+
+def start_all(run: Run) -> None:
+    """Cost-blind: every machine that can be had and paid."""
+    for c in run.clusters:
+        if c.startable and not c.offering.free:
+            fleet.start(run, c.index, c.offering.max_machines)
+
+
+def restart(run: Run) -> int:
+    """All machines of the sample are gone: one of each kind that is still needed, if it can be."""
+    return sum(fleet.start(run, c.index, 1) for c in run.clusters if c.startable)
+
+
+def begin_again(run: Run) -> bool:
+    """Go on with the sample of a bag that had ended before it was complete."""
+    sample = run.sample
+    if sample is None or run.known() or not run.settings.prudence:
+        return False
+    for left, still in zip(sample.left, sample.open, strict=True):
+        left.clear()
+        still.clear()
+    sample.replicated = [t for t in sample.replicated if run.tasks.states[t] == TaskState.DONE]
+    run.phase = Phase.SAMPLING
+    return restart(run) > 0
+
+
+def leave_out_late(run: Run) -> None:
+    """After the patience, a cluster whose machines do not come is planned without."""
+    sample = run.sample
+    if sample is None:
+        return
+    others_done = any(sample.observed[c.index] for c in run.clusters)
+    for c in _taking_part(run):
+        waiting = run.living[c.index].values()
+        patience = run.settings.patience_seconds or max(60.0, c.offering.atu_seconds)
+        if (
+            others_done
+            and not sample.observed[c.index]
+            and all(m.state is MachineState.REQUESTED for m in waiting)
+            and run.now - max(run.began_at, run.resumed_at) > patience
+        ):
+            fleet.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
+
+
+def _take_as_known(run: Run, known: tuple[tuple[float, ...], ...]) -> None:
+    """Runtimes of an earlier run take the place of the sample."""
+    for c, runtimes in zip(run.clusters, known, strict=True):
+        c.profile = RuntimeProfile(runtimes)
+    _draw_lines_by_means(run, [c for c in run.clusters if c.profile.count])
+
+
+def _draw_lines_by_means(run: Run, part: list[ClusterState]) -> None:
+    """Without tasks in common, the ratio of mean runtimes converts between clusters."""
+    for c in part[1:]:
+        c.line = Line(0.0, c.profile.mean_done / part[0].profile.mean_done)
+    run.canonical = RuntimeProfile(
+        run.to_canonical(c.index, seconds) for c in part for seconds in c.profile.sample()
+    )
+
+
+def _draw_sample(run: Run) -> Sample:
+    settings = run.settings
+    sample = Sample(sample_size(settings.tasks), len(run.clusters))
+    clusters = [c for c in run.clusters if c.startable]
+    if settings.sampling is Sampling.REGRESSION and len(clusters) > 1:
+        sample.pairs = min(settings.replicated, sample.size)
+        if settings.prudence and settings.tasks // REPLICATED_SHARE < sample.pairs:
+            # Of a small bag those are taken that end first: they are the short ones.
+            sample.pairs = max(1, settings.tasks // REPLICATED_SHARE)
+            return sample
+        drawn = [run.tasks.draw() for _ in range(sample.pairs)]
+        sample.replicated = [task for task in drawn if task is not None]
+        for c in clusters:
+            sample.left[c.index] = list(sample.replicated)
+            sample.open[c.index] = set(sample.replicated)
+    return sample
+
+
+def _workers(run: Run, priced: list[ClusterState]) -> list[int]:
+    """How many machines of each cluster to sample with (iw in the paper)."""
+    settings, sample = run.settings, run.sample
+    assert sample is not None
+    if settings.sampling is Sampling.IMPLICIT:
+        each = min(max(1, settings.tasks // 10), sample.size)
+        return [min(each, c.offering.max_machines) for c in priced]
+    most = min(settings.initial_workers, sample.size)
+    for iw in (most, min(4, most), 1):
+        workers = [
+            min(-(-iw // c.offering.slots), c.offering.max_machines, settings.tasks) for c in priced
+        ]
+        cost = sum(
+            count * charge(c.offering, c.offering.lease_seconds or START_SECONDS)
+            for c, count in zip(priced, workers, strict=True)
+        )
+        if _too_many(run, workers):
+            continue
+        if settings.budget is None or cost * SHARE_OF_BUDGET <= settings.budget:
+            return workers
+    return _cheapest_first(run, priced, workers)
+
+
+def _too_many(run: Run, workers: list[int]) -> bool:
+    """Whether their first tasks would be too much of the bag to learn which kind is best for it."""
+    to_learn = run.settings.prudence and len(workers) > 1
+    return bool(to_learn) and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > run.settings.tasks
+
+
+def _cheapest_first(run: Run, priced: list[ClusterState], workers: list[int]) -> list[int]:
+    """Even one machine each is much for this budget: take the cheap ones, leave out the dear."""
+    budget = run.settings.budget or NOTHING
+    chosen = [0] * len(priced)
+    spent = NOTHING
+    costs = [charge(c.offering, 0.0) for c in priced]
+    for k in sorted(range(len(priced)), key=costs.__getitem__):
+        if workers[k] and (not spent or (spent + costs[k]) * 2 <= budget):
+            chosen[k] = 1
+            spent = Money(spent + costs[k])
+        elif workers[k]:
+            fleet.set_aside(
+                run,
+                priced[k],
+                f"sampling it would take {run.shown(costs[k])} of {run.shown(budget)}",
+            )
+    return chosen
+
+
+def _taking_part(run: Run) -> list[ClusterState]:
+    """Clusters with machines, or with machines still to come."""
+    return [c for c in run.clusters if run.living[c.index] or _has_sample(run, c)]
+
+
+def _has_sample(run: Run, c: ClusterState) -> bool:
+    return run.sample is not None and bool(run.sample.observed[c.index])
+
+
+def _implicit_size(run: Run, c: ClusterState) -> int:
+    assert run.sample is not None
+    return min(run.sample.size, sum(m.slots for m in run.living[c.index].values()))
+
+
+def _mean_so_far(run: Run, c: ClusterState) -> float | None:
+    assert run.sample is not None
+    runtimes = run.sample.observed[c.index].values()
+    return sum(runtimes) / len(runtimes) if runtimes else None
+
+
+def _line(on_base: dict[TaskId, float], here: dict[TaskId, float]) -> Line:
+    """Through the tasks that ran on both; without one, tasks of both are alike on average."""
+    pairs = [task for task in here if task in on_base]
+    if pairs or not any(on_base.values()) or not any(here.values()):
+        return fit([on_base[task] for task in pairs], [here[task] for task in pairs])
+    ratio = fmean(here.values()) / fmean(on_base.values())
+    return Line(0.0, ratio, doubt="no task has run on both clusters")
+
+
+def _fill_by_regression(run: Run, sample: Sample, part: list[ClusterState]) -> None:
+    """Convert every runtime to the base and from there to every cluster (T §3.1.3)."""
+    base = max(part, key=lambda c: (len(sample.observed[c.index]), -c.index))
+    sample.base = base.index
+    on_base = sample.observed[base.index]
+    for c in part:
+        c.line = SAME if c is base else _line(on_base, sample.observed[c.index])
+        if c.line.doubt:
+            run.say(f"{c.offering.name}: speed by the ratio of means; {c.line.doubt}")
+    full = dict(on_base)
+    for c in part:
+        for task, seconds in sample.observed[c.index].items():
+            full.setdefault(task, run.to_canonical(c.index, seconds))
+    run.canonical = RuntimeProfile(full.values())
+    for c in part:
+        own = sample.observed[c.index]
+        c.profile = RuntimeProfile(
+            own[task] if task in own else c.line.convert(seconds) for task, seconds in full.items()
+        )

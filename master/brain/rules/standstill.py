@@ -1,0 +1,105 @@
+"""Money that is spent while nothing ends, for longer than can be explained: nothing more is bought.
+
+A task may hang, a program may wait for what never comes, machines may break as soon as they work.
+The budget bounds what that costs; this says so long before.
+"""
+
+from typing import Final
+
+from bats.common.money import Money
+from bats.common.offering import Offering
+from bats.common.units import in_words
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import Run
+from bats.master.brain.rules import pausing
+from bats.master.brain.views.investments import lengths
+
+LONGER: Final = 20
+"""Nothing has ended for so many times as long as the longest task known: that is no long tail."""
+
+LEAST_SECONDS: Final = 60.0
+"""Whatever the tasks: what is shorter may be a slow network or a busy computer."""
+
+BEYOND: Final = 2
+"""If every task took as long as those that run have, the bag would cost so many budgets."""
+
+FRUITLESS: Final = 6
+"""So many machines in a row were paid for and ended without a task done."""
+
+SHARE: Final = 5
+"""None of it counts before one part in so many of the money is gone since a task has ended."""
+
+
+def something_ended(run: Run) -> None:
+    run.ended_last, run.spent_then, run.fruitless = run.now, None, 0
+
+
+def gone(run: Run, machine: Machine) -> None:
+    """A machine ended; one that was asked to, with nothing begun, tells nothing."""
+    if not machine.done_count and machine.charged_since is not None and machine.active:
+        run.fruitless += 1
+
+
+def look(run: Run) -> None:
+    """Pause the run if its money goes and nothing comes of it."""
+    limit = run.ledger.limit
+    if run.spent_then is None:  # counted no oftener than is looked
+        run.spent_then = run.spent()
+    lost = Money(run.spent() - run.spent_then)
+    if run.pause is not None or limit is None or not lost or lost * SHARE < limit:
+        return
+    if words := _hanging(run) or _hopeless(run, limit) or _breaking(run):
+        pausing.pause(run, f"{words}; {run.shown(lost)} spent meanwhile")
+
+
+def _hanging(run: Run) -> str:
+    longest = max(lengths(run, c.index).longest for c in run.clusters)
+    # One that was stopped was long already: it gets its time when it runs again.
+    longest = max(longest, *(seconds for _, seconds in run.tasks.stopped.values()), 0.0)
+    running = [seconds for seconds, _ in _running(run)]
+    if not longest or not running:
+        return ""
+    atu = max(c.offering.atu_seconds for c in run.clusters if run.living[c.index])
+    since = min(*running, run.now - run.ended_last)
+    if since < max(LONGER * longest, 2 * atu, LEAST_SECONDS):
+        return ""
+    return (
+        f"nothing has ended for {in_words(since)}, the longest task so far took "
+        f"{in_words(longest)}, and {len(running)} run{'s' if len(running) == 1 else ''}"
+    )
+
+
+def _running(run: Run) -> list[tuple[float, Offering]]:
+    """For how long each running task has run, on what is paid for."""
+    return [
+        (run.now - attempt.since, machine.offering)
+        for machine in run.alive()
+        if machine.state is MachineState.UP and not machine.offering.free
+        for attempt in machine.active.values()
+    ]
+
+
+def _hopeless(run: Run, limit: Money) -> str:
+    """Nothing has ended at all, and what runs is too long already for so many tasks."""
+    if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters):
+        return ""
+    bounds = _running(run)
+    if not bounds:
+        return ""
+    least = min(
+        seconds * run.tasks.unfinished * offering.price / offering.atu_seconds / offering.slots
+        for seconds, offering in bounds
+    )
+    if least < BEYOND * limit:
+        return ""
+    shortest = min(seconds for seconds, _ in bounds)
+    return (
+        f"no task has ended, and each has run for {in_words(shortest)} or longer: "
+        f"{run.tasks.unfinished} tasks cost {run.shown(Money(round(least)))} at least"
+    )
+
+
+def _breaking(run: Run) -> str:
+    if run.fruitless < FRUITLESS:
+        return ""
+    return f"{run.fruitless} machines in a row ended with a task on them and none done"

@@ -1,0 +1,79 @@
+"""What a task of the bag takes by what is known now: what ended, what runs, what was stopped."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from bats.common.billing import ROUNDING
+from bats.master.brain.books.state import ClusterState, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.learning.censored import completed
+from bats.master.brain.learning.intervals import moments
+from bats.master.brain.learning.profile import EXACT
+from bats.master.brain.planning.timetable import Residual
+from bats.master.brain.views.known import longer_than
+
+FEW: Final = EXACT // 4
+"""Of more runtimes than these, those that still run tell next to nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    residual: Residual  # of the runtimes on the canonical cluster
+    spread: float  # c: their standard deviation as a share of their mean
+    longer: float  # how much longer tasks are than those that are done already
+    noise: float  # the relative error (one σ) of what is left
+    waiting: float  # what waits, in tasks of average length
+
+
+def estimate(run: Run) -> Estimate:
+    """Something must be known."""
+    known = run.canonical
+    sample = list(known.sample())
+    if known.count <= FEW:
+        sample = completed(sample, list(longer_than(run, run.alive()).values()))
+    spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
+    residual = Residual(sample)
+    longer = fmean(sample) / known.mean_done
+    return Estimate(residual, spread, longer, noise, _waiting(run, residual))
+
+
+def typical_seconds(run: Run, c: ClusterState) -> float:
+    """What tasks take here on average: by those that ended here, and by those that ended anywhere.
+
+    A few tasks of many lengths tell less of a kind's speed than the line through common ones.
+    """
+    own, line = c.profile, c.line
+    if not run.canonical.count or math.isinf(line.error):
+        return own.mean_done
+    told = line.convert(run.canonical.mean_done)
+    by_own, by_line = own.spread**2 / own.count, line.error**2
+    if by_own + by_line == 0:
+        return told
+    return (by_line * own.mean_done + by_own * told) / (by_own + by_line)
+
+
+def _waiting(run: Run, residual: Residual) -> float:
+    """One that was stopped is no average task: it is known to take longer than it had."""
+    return run.tasks.waiting + math.fsum(
+        residual.lasts(run.outlasted(task)) / residual.mean - 1
+        for task in run.tasks.stopped
+        if run.tasks.states[task] == TaskState.WAITING
+    )
+
+
+def spread_and_error(
+    sample: Sequence[float], done: int, longest: float, waiting: int
+) -> tuple[float, float]:
+    """c, and the relative error (one σ) of what is left, by a sample completed from tasks done.
+
+    The error is that of a mean known from n tasks, and of a sum of W more; and what of the mean
+    rests on runtimes beyond the longest that has ended is a guess as yet.
+    """
+    known = moments(sample)
+    spread = known.sigma / known.mu
+    drawn = spread * math.sqrt(1 / done + 1 / max(1, waiting))
+    guessed = math.fsum(x for x in sample if x > longest * (1 + ROUNDING)) / math.fsum(sample)
+    return spread, math.hypot(drawn, guessed)

@@ -1,0 +1,42 @@
+"""The runtimes known of a cluster, completed by what still runs and by what was stopped."""
+
+from collections.abc import Iterable
+
+from bats.common.messages import TaskId
+from bats.master.brain.books.machine import Machine
+from bats.master.brain.books.state import ClusterState, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.learning.censored import completed
+from bats.master.brain.protocol.settings import Sampling
+
+
+def known_runtimes(run: Run, c: ClusterState) -> list[float]:
+    """Rising; empty while nothing is known.
+
+    A sample that clusters share is what all of them have done: what they all still run belongs
+    to it.
+    """
+    done = c.profile.sample()
+    if not done:
+        return []
+    shared = run.settings.sampling is Sampling.REGRESSION
+    elapsed = longer_than(run, run.alive() if shared else run.living[c.index].values())
+    return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
+
+
+def longer_than(run: Run, machines: Iterable[Machine]) -> dict[TaskId, float]:
+    """What tasks that are not done are known to take longer than, on the canonical cluster.
+
+    Those that run on these machines, and those that were stopped.
+    """
+    found = {
+        task: run.outlasted(task)
+        for task in run.tasks.stopped
+        if run.tasks.states[task] in (TaskState.WAITING, TaskState.RUNNING)
+    }
+    for machine in machines:
+        for task, attempt in machine.active.items():
+            if run.tasks.states[task] != TaskState.DONE:
+                tau = run.to_canonical(machine.cluster, run.now - attempt.since)
+                found[task] = max(found.get(task, 0.0), tau)
+    return found

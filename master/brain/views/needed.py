@@ -1,0 +1,73 @@
+"""What all of a run needs, sample and rest together: the numbers that would do."""
+
+import math
+from collections.abc import Iterable
+
+from bats.common.billing import charge_atus, first_atus
+from bats.common.money import UNITS, Money
+from bats.common.offering import Offering
+from bats.master.brain.books.state import Run
+from bats.master.brain.planning.means import SUREST
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.planning.problem import Problem, all_machines
+from bats.master.brain.views import prospects
+from bats.master.brain.views.estimate import estimate
+from bats.master.brain.views.outlook import outlook
+
+
+def budget_for(run: Run, *, deadline_seconds: float | None = None) -> Money | None:
+    """What it takes with all the room for error, spent money included; None if nothing does."""
+    if deadline_seconds is None and prospects.by_timetable(run):
+        more = prospects.least_money(run, _room(run)) or prospects.least_money(run)
+    else:
+        more = _by_mix(run, deadline_seconds, _room(run))
+        if more is None:  # in the time that is left there is none for error
+            more = _by_mix(run, deadline_seconds, 0.0)
+    return None if more is None else whole_cents(Money(run.ledger.committed + more))
+
+
+def least_for(run: Run) -> Money | None:
+    """Likewise without any room: with less there is no plan at all."""
+    more = prospects.least_money(run) if prospects.by_timetable(run) else _by_mix(run, None, 0.0)
+    return None if more is None else Money(run.ledger.committed + more)
+
+
+def seconds_for(run: Run) -> float | None:
+    """How long after its beginning it would be done with all machines, were they asked for now."""
+    clusters = run.planning_clusters()
+    by_now = estimate(run)
+    tasks = outlook(run, clusters).N_e * (1 + _room(run) * by_now.noise)
+    everything = all_machines(clusters, tasks)
+    if not everything.speed:
+        return None
+    start = max(c.start_seconds for c in clusters if c.limit)
+    longest = max(c.mean_seconds for c in clusters if c.limit)  # of a task begun at the very end
+    return run.now - run.began_at + start + everything.makespan_seconds + longest
+
+
+def first_machine(offerings: Iterable[Offering]) -> tuple[Money, Offering]:
+    """What the cheapest one takes to be had at all."""
+    prices = [(charge_atus(one, first_atus(one)), one) for one in offerings]
+    return min(prices, key=lambda found: found[0])
+
+
+def whole_cents(amount: Money) -> Money:
+    """Rounded up: to set a budget to what is shown must do."""
+    cent = UNITS // 100
+    return Money(-(-amount // cent) * cent)
+
+
+def _room(run: Run) -> float:
+    """More than a plan keeps: who is told a number should not be told another one later."""
+    return SUREST * run.settings.prudence
+
+
+def _by_mix(run: Run, deadline_seconds: float | None, room: float) -> Money | None:
+    clusters = run.planning_clusters()
+    tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
+    left = math.inf
+    if deadline_seconds is not None:
+        left = max(1e-3, run.began_at + deadline_seconds - run.now)
+    problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
+    found = PLANNERS[run.settings.planner].cheapest(problem)
+    return None if found is None else found.cost

@@ -1,0 +1,188 @@
+"""What people and programs may see of a run: the numbers behind its current plan, as plain data."""
+
+from dataclasses import dataclass
+
+from bats.common.billing import charge
+from bats.common.money import NOTHING, Money
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.prediction.arrival import eta_bounds
+from bats.master.brain.protocol.commands import BagOutcome, Pause
+from bats.master.brain.views import investments
+from bats.master.brain.views.outlook import outlook
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    name: str
+    price: Money  # per machine and ATU
+    atu_seconds: float
+    slots: int
+    limit: int  # A_i
+    machines: int  # that stay
+    leaving: int
+    planned: int  # in the current mix; those that are there while there is none
+    known: int  # how many runtimes T_i stands on; while the sample goes on, how many have ended
+    mean_seconds: float  # T_i, running tasks included; 0 while nothing is known
+    start_seconds: float  # learned: from request to joining
+    doubt: str  # why its speed is not a regression's, if so
+    set_aside: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    id: int
+    cluster: str
+    state: str
+    leaving: bool
+    slots: int
+    running: int
+    queued: int
+    done: int
+    requested_at: float
+    joined_at: float | None
+    charged_since: float | None
+    paid_until: float | None
+    cost: Money  # so far, the running ATU in full
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """Times are the run's own seconds, counted from its beginning."""
+
+    now: float
+    phase: Phase
+    outcome: BagOutcome | None
+    paused: Pause | None  # beside the phase
+    total: int
+    waiting: int
+    running: int
+    done: int
+    failed: int
+    dropped: int
+    duplicates: int
+    budget: Money | None  # what the user gave
+    limit: Money | None  # what may be spent at most, by the schedule chosen
+    spent: Money  # for ATUs entered
+    reserved: Money  # for ATUs to come that are promised to machines
+    left: Money | None
+    chosen: str
+    chosen_at: float
+    chosen_committed: Money  # for machines until then, the ATUs they were in included
+    began_at: float
+    ended_at: float | None
+    deadline_at: float | None
+    deadline_missed: bool
+    N_e: int  # tasks left when the paid time is used
+    N_p: int  # tasks that the plan can still do beyond
+    speed: float  # tasks per second of the machines that stay
+    eta_seconds: float | None  # from now, at that speed
+    eta_bounds: tuple[float, float] | None  # with 90 % confidence
+    plan_made_at: float | None
+    plan_ends_at: float | None
+    next_look_at: float  # the next monitoring
+    next_boundary_at: float | None  # the next end of an ATU that is paid for
+    clusters: tuple[ClusterView, ...]
+    machines: tuple[MachineView, ...]
+
+
+def view(run: Run, now: float) -> RunView:
+    """A snapshot; costs a pass over the machines that live."""
+    run.now = max(now, run.now)
+    clusters = run.planning_clusters()
+    known = bool(run.known())
+    ahead = outlook(run, clusters) if known else None
+    speed = ahead.speed if ahead else 0.0
+    unfinished = run.tasks.unfinished
+    machines = tuple(_machine(run, m) for m in run.alive())
+    spent = Money(run.ledger.settled + sum(m.cost for m in machines))
+    plan = run.plan
+    due, ended = run.due_at, run.ended_at
+    counts = run.tasks.counts
+    boundaries = [m.paid_until for m in machines if m.paid_until is not None]
+    return RunView(
+        now=run.now,
+        phase=run.phase,
+        outcome=run.outcome,
+        paused=run.pause,
+        total=len(run.tasks),
+        waiting=counts[TaskState.WAITING],
+        running=counts[TaskState.RUNNING],
+        done=counts[TaskState.DONE],
+        failed=counts[TaskState.FAILED],
+        dropped=counts[TaskState.DROPPED],
+        duplicates=run.duplicates,
+        budget=run.budget,
+        limit=run.ledger.limit,
+        spent=spent,
+        reserved=Money(run.ledger.committed - spent),
+        left=run.ledger.left,
+        chosen=run.chosen,
+        chosen_at=run.chosen_at,
+        chosen_committed=run.chosen_committed,
+        began_at=run.began_at,
+        ended_at=ended,
+        deadline_at=due,
+        deadline_missed=due is not None and due < (run.now if ended is None else ended),
+        N_e=ahead.N_e if ahead else run.tasks.waiting,
+        N_p=ahead.N_p if ahead else 0,
+        speed=speed,
+        eta_seconds=unfinished / speed if speed and unfinished and not run.pause else None,
+        eta_bounds=_eta_bounds(run, speed) if speed and unfinished and not run.pause else None,
+        plan_made_at=plan.at if plan else None,
+        plan_ends_at=plan.at + plan.makespan_seconds if plan else None,
+        next_look_at=run.next_monitor,
+        next_boundary_at=min(boundaries, default=None),
+        clusters=tuple(_cluster(run, c, clusters[c.index].mean_seconds) for c in run.clusters),
+        machines=machines,
+    )
+
+
+def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
+    known = investments.lengths(run, c.index)
+    there = len(run.staying(c.index))
+    return ClusterView(
+        name=c.offering.name,
+        price=c.offering.price,
+        atu_seconds=c.offering.atu_seconds,
+        slots=c.offering.slots,
+        limit=c.offering.max_machines,
+        machines=there,
+        leaving=sum(m.leaving or bool(m.draining) for m in run.living[c.index].values()),
+        planned=run.plan.mix[c.index] if run.plan else there,
+        known=known.count,
+        mean_seconds=expected if c.profile.count else known.mean_done if known.count else 0.0,
+        start_seconds=c.start_seconds,
+        doubt=c.line.doubt or "",
+        set_aside=c.set_aside,
+    )
+
+
+def _eta_bounds(run: Run, speed: float) -> tuple[float, float] | None:
+    known = run.canonical
+    slots = sum(m.slots for m in run.alive() if m.state is MachineState.UP and not m.leaving)
+    if known.count < 2 or not slots:
+        return None
+    longest = max(c.profile.longest for c in run.clusters if run.living[c.index])
+    return eta_bounds(run.tasks.unfinished, speed, slots, known.spread, known.count, longest)
+
+
+def _machine(run: Run, m: Machine) -> MachineView:
+    charged = m.charged_since is not None
+    free = m.offering.free
+    return MachineView(
+        id=m.id,
+        cluster=m.offering.name,
+        state=m.state.value if m.state is not MachineState.REQUESTED or not charged else "starting",
+        leaving=m.leaving or bool(m.draining),
+        slots=m.slots,
+        running=len(m.active),
+        queued=len(m.queued),
+        done=m.done_count,
+        requested_at=m.requested_at,
+        joined_at=m.joined_at,
+        charged_since=m.charged_since,
+        paid_until=m.paid_until(run.now) if charged and not free else None,
+        cost=NOTHING if m.charged_since is None else charge(m.offering, run.now - m.charged_since),
+    )

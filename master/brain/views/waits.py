@@ -1,0 +1,61 @@
+"""Why tasks wait: what stands between them and a slot, as the books have it.
+
+They are drawn at random, so that what holds one of them up holds up all.
+"""
+
+from bats.common.units import counted, in_words
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.views import investments
+
+NO_CHOICE = "nobody has chosen a schedule yet"
+
+
+def why_wait(run: Run) -> str:
+    if run.pause is not None:
+        return f"the bag is paused: {run.pause.reason}"
+    if run.phase in (Phase.ENDING, Phase.ENDED):
+        return "the bag has ended"
+    up = [m for m in run.alive() if m.state is MachineState.UP and not m.draining]
+    limit = run.settings.at_once
+    if limit and run.tasks.in_flight >= limit:
+        return f"no more than {counted(limit, 'task')} may run at a time"
+    if idle := [m for m in up if m.load < m.slots]:
+        return _why_not_there(run, idle)
+    if up:
+        return f"every slot is taken, of {_kinds(up)}"
+    return _why_no_machine(run)
+
+
+def _why_not_there(run: Run, idle: list[Machine]) -> str:
+    if run.phase is Phase.CHOOSING:
+        return f"{NO_CHOICE}, and it would not end in the time that is paid for on {_kinds(idle)}"
+    if run.phase is Phase.SAMPLING:
+        return f"the sample has no more for {_kinds(idle)}"
+    if all(m.leaving for m in idle):
+        return f"it would not end before {_kinds(idle)} must leave"
+    if any(investments.lengths(run, m.cluster).count for m in idle if not m.offering.free):
+        return f"the money left does not cover another task on {_kinds(idle)}"
+    return f"a slot of {_kinds(idle)} has only just become free"
+
+
+def _why_no_machine(run: Run) -> str:
+    coming = [m for m in run.alive() if m.state is MachineState.REQUESTED]
+    if coming:
+        asked = in_words(run.now - min(m.requested_at for m in coming))
+        return f"no machine is there yet; asked for {asked} ago: {_kinds(coming)}"
+    if silent := [m for m in run.alive() if m.state is MachineState.SILENT]:
+        return f"nothing is heard of {_kinds(silent)}"
+    if run.phase is Phase.CHOOSING:
+        return f"{NO_CHOICE}, and no machine is paid for until then"
+    if run.short_of_money:
+        return "the money left pays for no machine"
+    return "no machine is there"
+
+
+def _kinds(machines: list[Machine]) -> str:
+    """`2 slow + 1 fast`"""
+    counts: dict[str, int] = {}
+    for machine in machines:
+        counts[machine.offering.name] = counts.get(machine.offering.name, 0) + 1
+    return " + ".join(f"{number} {name}" for name, number in counts.items())

@@ -1,0 +1,89 @@
+"""The options that say how the scheduler decides; they win over the `[policy]` of a sweep file."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+import click
+from click.shell_completion import CompletionItem
+
+Which = Literal["tails", "planners", "samplings"]
+
+
+class PolicyName(click.ParamType[str]):
+    """A name in one of the brain's registries, looked up when it is given: that takes a while."""
+
+    name = "name"
+
+    def __init__(self, which: Which) -> None:
+        self._which = which
+
+    def _names(self) -> tuple[str, ...]:
+        from bats.master.sweep import policy
+
+        names: tuple[str, ...] = getattr(policy, self._which)()
+        return names
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        if value not in self._names():
+            self.fail(f"{value!r} is not one of {', '.join(self._names())}", param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
+
+class _Prudence(click.FloatRange):
+    """A range lets through what is no number at all."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        read = float(super().convert(value, param, ctx))
+        if not math.isfinite(read):
+            self.fail(f"{value} is not a number from 0", param, ctx)
+        return read
+
+
+_OPTIONS: Final = (
+    click.option("--tail", type=PolicyName("tails"), metavar="NAME",
+                 help="What idle machines copy when no task waits: none, random, stochastic, "
+                 "stochastic+random (usual) or migration+replication; perfect for simulate alone."),
+    click.option("--planner", type=PolicyName("planners"), metavar="NAME",
+                 help="What the mixes of schedules come from: knapsack (usual) or milp."),
+    click.option("--sampling", type=PolicyName("samplings"), metavar="NAME",
+                 help="How runtimes are learned: regression (usual), implicit or none."),
+    click.option("--prudence", type=_Prudence(min=0), metavar="NUMBER",
+                 help="How much room is kept for longer tasks: 1 is usual, 0 is none."),
+)  # fmt: skip
+_SEED: Final = click.option(
+    "--seed", type=click.IntRange(0), help="What chance begins from: which tasks are sampled (0)."
+)
+_NAMES: Final = ("tail", "planner", "sampling", "prudence")
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def policy_and_seed_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return policy_options(_SEED(command))
+
+
+def policy_given(given: Mapping[str, Any], *more: str) -> dict[str, Any]:
+    """What the options say, by the names of the brain's settings."""
+    return {name: given[name] for name in (*_NAMES, *more) if given[name] is not None}
+
+
+def policy_in_words(policy: Mapping[str, Any]) -> str:
+    """In a line: `policy: tail none, prudence 0.5`."""
+    said = (
+        f"{name} {str(value).lower() if isinstance(value, bool) else value}"
+        if not isinstance(value, float)
+        else f"{name} {value:g}"
+        for name, value in policy.items()
+    )
+    return f"policy: {', '.join(said)}"

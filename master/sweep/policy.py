@@ -1,0 +1,120 @@
+"""The `[policy]` table of a sweep file: how the scheduler decides, as far as that can be chosen.
+
+Whatever is left out is left to the master. The names of policies are those of the brain's
+registries, looked up when one is read: other packages may have added their own by then, and most
+sweeps name none.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from bats.common.errors import quoted
+from bats.master.checked import Checked, Reads, Whole, positive_duration, suggestion
+
+Names = Callable[[], tuple[str, ...]]
+
+_DURATION: Final = {"type": ["string", "number"], "examples": ["5m", "1h 30m"]}
+_SETTINGS: Final = {
+    "monitor": "monitor_seconds",
+    "patience": "patience_seconds",
+    "sample_slots": "initial_workers",
+    "sample_shared": "replicated",
+}
+"""Where a key of the table is called otherwise than the setting it means."""
+
+
+def tails() -> tuple[str, ...]:
+    from bats.master.brain.policies.tail import STRATEGIES
+
+    return tuple(STRATEGIES)
+
+
+def planners() -> tuple[str, ...]:
+    from bats.master.brain.planning.planners import PLANNERS
+
+    return tuple(PLANNERS)
+
+
+def samplings() -> tuple[str, ...]:
+    from bats.master.brain.protocol.settings import Sampling
+
+    return tuple(one.value for one in Sampling)
+
+
+def _named(names: Names, what: str) -> Reads:
+    def read(written: Any) -> str:
+        known = names()
+        if isinstance(written, str) and written in known:
+            return str(written)
+        near = suggestion(str(written), known) if isinstance(written, str) else ""
+        raise ValueError(
+            f"{quoted(written)} names no {what}; {near or 'allowed are ' + ', '.join(known)}"
+        )
+
+    return Reads(read, lambda: {"enum": list(names())})
+
+
+def _prudence(written: Any) -> float:
+    try:
+        value = math.nan if isinstance(written, bool) else float(written)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if 0 <= value < math.inf:
+        return value
+    raise ValueError(f"should be a number, 0 or more, not {quoted(written)}")
+
+
+class Policy(Checked):
+    """How the scheduler decides."""
+
+    tail: Annotated[str, _named(tails, "tail strategy")] = Field(
+        "stochastic+random", description="What idle machines copy when no task waits."
+    )
+    planner: Annotated[str, _named(planners, "planner")] = Field(
+        "knapsack", description="What the mixes of offers and of deadlines come from."
+    )
+    sampling: Annotated[str, _named(samplings, "way of sampling")] = Field(
+        "regression", description="How runtimes are learned before money is committed."
+    )
+    prudence: Annotated[float, Reads(_prudence, {"type": "number", "minimum": 0})] = Field(
+        1.0,
+        description="How much room plans keep for what is not known: 1 is two standard errors, "
+        "0 is none, with mixes as in the paper.",
+    )
+    upgrade: bool = Field(
+        True, description="Whether more machines may be hired to be done sooner for the same money."
+    )
+    monitor: Annotated[float, Reads(positive_duration, _DURATION)] = Field(
+        0.0,
+        description="How often the plan is looked at; not given: by tasks, ATU and what is left.",
+    )
+    patience: Annotated[float, Reads(positive_duration, _DURATION)] = Field(
+        0.0,
+        description="How long the sample waits for the first machine of an offering; not given: "
+        "one ATU, at least a minute.",
+    )
+    sample_slots: Whole = Field(
+        7, ge=1, le=1000, description="Slots of each offering that the sample may take at most."
+    )
+    sample_shared: Whole = Field(
+        7, ge=1, le=1000, description="Tasks of the sample that run on every offering, at most."
+    )
+    losses: Whole = Field(
+        5,
+        ge=0,
+        le=1000,
+        description="How many machines a task may lose before it is held to be the cause.",
+    )
+    seed: Whole = Field(
+        0, ge=0, le=1 << 62, description="What chance begins from: which tasks are sampled."
+    )
+
+    def settings(self) -> dict[str, str | int | float]:
+        """What was given, by the names of the brain's settings."""
+        return {
+            _SETTINGS.get(name, name): value
+            for name, value in self.model_dump(exclude_unset=True).items()
+        }

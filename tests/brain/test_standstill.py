@@ -1,0 +1,73 @@
+"""Money that goes while nothing comes of it: the run is paused before the budget is gone."""
+
+import random
+
+import pytest
+from workbench import HOUR, MINUTE, offering, settings
+
+from bats.common.messages import TaskId
+from bats.master.brain.books.state import Phase
+from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.protocol.events import Resumed
+from bats.master.simulate.driver import NEVER, Conditions, History, Simulation
+
+
+def played(
+    seconds: dict[int, float], *, tasks: int = 40, until: float = NEVER, **world: object
+) -> tuple[Simulation, History]:
+    """Tasks take a minute unless said otherwise; two kinds of machines, by the second."""
+    kinds = offering("a", "0.01", atu=1.0, machines=4), offering("b", "0.02", atu=1.0, machines=4)
+    limits = settings(tasks, *kinds, budget=120)
+    simulation = Simulation(
+        limits,
+        lambda task, _: seconds.get(task, MINUTE),
+        Conditions(**world),  # type: ignore[arg-type]
+    )
+    return simulation, simulation.run(until)
+
+
+def test_a_task_that_hangs_pauses_the_bag_long_before_the_budget_is_gone() -> None:
+    simulation, _ = played({7: NEVER}, until=12 * HOUR)
+    run = simulation.engine.run
+    assert run.pause is not None
+    assert run.tasks.done == 39
+    assert "nothing has ended for" in run.pause.reason
+    assert "the longest task so far took 1 min 0 s, and 1 runs" in run.pause.reason
+    assert run.ledger.settled < run.settings.budget * 0.6
+    assert not run.alive()
+
+
+def test_tasks_that_all_hang_pause_the_bag_in_its_sample() -> None:
+    simulation, _ = played(dict.fromkeys(range(40), NEVER), until=12 * HOUR)
+    run = simulation.engine.run
+    assert run.phase is Phase.SAMPLING
+    assert run.pause is not None
+    assert "no task has ended, and each has run for" in run.pause.reason
+    assert run.ledger.settled < run.settings.budget * 0.8
+
+
+def test_machines_that_break_as_soon_as_they_work_pause_the_bag() -> None:
+    rng = random.Random(3)
+    simulation, _ = played(
+        {}, until=48 * HOUR, life_seconds=lambda _rng, _cluster: 40 * rng.uniform(0.8, 1.1)
+    )
+    run = simulation.engine.run
+    assert run.pause is not None or run.outcome is not None
+    assert run.ledger.settled < run.settings.budget * 0.6
+
+
+@pytest.mark.parametrize("long", [5, 15])
+def test_a_long_tail_is_no_standstill(long: float) -> None:
+    simulation, history = played({3: long * MINUTE, 30: 2 * long * MINUTE})
+    assert simulation.engine.run.pause is None
+    assert history.end is not None
+    assert history.end.outcome is BagOutcome.COMPLETE
+
+
+def test_a_bag_goes_on_after_a_standstill_when_its_user_says_so() -> None:
+    simulation, _ = played({7: NEVER}, until=12 * HOUR)
+    engine = simulation.engine
+    engine.handle(Resumed(), 12 * HOUR)
+    assert engine.run.pause is None
+    assert engine.run.tasks.states[TaskId(7)] == 0
+    engine.check()
