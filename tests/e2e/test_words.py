@@ -48,11 +48,19 @@ def test_a_budget_that_pays_for_no_machine_is_refused_with_an_amount(
 
 
 def test_the_amount_that_is_named_is_taken_and_stays(user: User, clouds: str) -> None:
-    """That it then suffices is shown in virtual time: a busy computer starts machines late."""
+    """That it then suffices is shown in virtual time: a busy computer starts machines late.
+
+    It stops them late, too: what that takes is known once they are gone.
+    """
     sweep = user.write("naps.toml", NAPS % 150)
+
+    def only_the_choice_is_missing() -> bool:
+        facts = user.facts("status", "last")
+        return facts.get("phase") == "choosing" and not facts["machines"]
+
     with user.master():
         user.bats("submit", sweep, "--clouds", clouds)
-        until(lambda: user.facts("status", "last").get("phase") == "choosing")
+        until(only_the_choice_is_missing)
         refused = user.bats("choose", "--budget", "0.01", exit_code=3).stderr
         found = re.search(
             r"needs \$([\d.]+) in all, more than the budget of \$0.01; \$[\d.]+ are", refused
