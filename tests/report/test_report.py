@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from service_helpers import over, sweep
+from helpers.service import over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
