@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bats.common.keys import read_access
 from bats.common.offering import Offering
+from bats.common.wire.keys import read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import ACCESS
 from bats.master.sweep.columns import Listed

@@ -12,8 +12,8 @@ from workers_here import workers_in
 
 from bats.common.errors import UsageError
 from bats.master.client import Client
-from bats.master.service.files import target_of
 from bats.master.service.master import Master
+from bats.master.service.transfers import target_of
 from bats.master.store.blobs import Blobs
 
 
