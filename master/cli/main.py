@@ -39,6 +39,7 @@ COMMANDS: Final = (
 )
 _MODULES: Final = {
     "worker": "master",
+    "watch": "status",
     "access": "master",
     "choose": "schedules",
     "cancel": "control",

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.master.cli.commands.schedules import offers
+from bats.master.cli.display.offers import offers
 from bats.master.cli.display.scatter import scatter
 
 DOLLAR = 10**9

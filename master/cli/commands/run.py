@@ -10,8 +10,8 @@ from bats.common.errors import BatsError
 from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
-from bats.master.cli.commands.status import deadline_line
 from bats.master.cli.commands.submit import after_dashes
+from bats.master.cli.display.bag_status import deadline_line
 from bats.master.cli.display.follower import Display, Screen, display, follow
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.questions import exit_code

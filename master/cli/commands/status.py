@@ -1,13 +1,16 @@
-"""`bats status`: the bags of a master, or one of them in full."""
+"""`bats status` and `bats watch`: how bags stand, once, or one of them live until it ends."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from bats.master.cli.base import Common, command, common
-from bats.master.cli.display.formatting import amount, bar, count, duration, table
-from bats.master.cli.questions import BagName, ask
+from bats.master.cli.base import Common, as_json, command, common, run
+from bats.master.cli.connection import reach
+from bats.master.cli.display.bag_status import all_bags, in_full
+from bats.master.cli.display.follower import Display, Screen, display, follow
+from bats.master.cli.questions import BagName, ask, bag_argument, exit_code
 
 
 @command(
@@ -29,115 +32,42 @@ def status(common: Common, bag: int | str | None) -> None:
     common.facts(facts, lambda: str(facts["state"]) if common.quiet else in_full(facts))
 
 
-def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
-    if quiet:
-        return "\n".join(str(one["bag"]) for one in bags)
-    if not bags:
-        return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
-    rows = [
-        (
-            one["bag"],
-            one["name"],
-            state_of(one),
-            f"{one.get('done', 0):,}",
-            f"{one.get('failed', 0):,}",
-            f"{one['tasks']:,}",
-            amount(one.get("spent")),
-            one["paused"]["reason"] if one.get("paused") else one.get("words", ""),
-        )
-        for one in bags
-    ]
-    return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
+@command(
+    examples="""
+bats watch                 the newest bag, until it ends
+bats watch 3 | tee log     plain lines when piped
+bats watch 3 --json        a JSON object whenever something changed
+bats watch -q && echo ok   only wait; exit code 1 if tasks failed or it is paused
+"""
+)
+@bag_argument
+@common
+def watch(common: Common, bag: int | str) -> int:
+    """Shows a bag live and waits for its end. Ctrl-C only ends the watching."""
+    status = run(_watch(common, bag))
+    if not common.as_json:
+        common.note(in_full(status))
+    return exit_code(status)
 
 
-def in_full(facts: Mapping[str, Any]) -> str:
-    """One bag, as a few lines."""
-    total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
-    words = facts["paused"]["reason"] if facts.get("paused") else facts["words"]
-    lines = [
-        f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
-        + (f": {words}" if words else ""),
-        f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
-        + (f", {failed:,} failed" if failed else "")
-        + (f", {facts['running']:,} running" if facts.get("running") else ""),
-    ]
-    if "spent" not in facts:
-        return "\n".join(lines)
-    lines.append(f"money     {money_line(facts)}")
-    now = facts.get("now", 0.0)
-    if facts["over"]:
-        lines.append(f"time      {duration(now)}")
-        lines += deadline_line(facts)
-    else:
-        eta = eta_words(facts) or "the rest is not known yet"
-        lines.append(f"time      {duration(now)} so far, {eta}")
-        lines += deadline_line(facts)
-        lines += [f"machines  {line}" for line in cluster_lines(facts)]
-    lines.append(f"output    {facts['output_folder']}")
-    if facts.get("paused"):
-        lines.append(f"next      {facts['paused']['ways']}")
-    return "\n".join(lines)
+async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
+    async with reach(common) as client:
+        found = await client.ask("status", bag=bag)
+        shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
+        shown.question = f"Choose in another shell: bats choose NAME --bag {found['bag']}"
+        return await follow(client, found["bag"], shown, stays=isinstance(shown, Screen))
 
 
-def state_of(facts: Mapping[str, Any]) -> str:
-    """In a word: how it ended, that it is paused, or what it is at."""
-    if facts.get("paused"):
-        return "paused"
-    if facts.get("over"):
-        return str(facts["state"])
-    return str(facts.get("phase") or facts["state"])
+class _Json:
+    look_seconds = Screen.look_seconds
+    question = ""
+    offered: Mapping[str, Any] | None = None
 
+    def show(self, status: Mapping[str, Any], decisions: list[Mapping[str, Any]]) -> None:
+        print(as_json({**status, "decisions": decisions}), file=sys.stdout, flush=True)
 
-def deadline_line(facts: Mapping[str, Any]) -> list[str]:
-    """Nothing where there is no deadline."""
-    said = deadline_words(facts)
-    return [f"deadline  {said}"] if said else []
+    def offer(self, offered: Mapping[str, Any]) -> None:
+        pass
 
-
-def deadline_words(facts: Mapping[str, Any]) -> str:
-    """`in 5 min 10 s`, `kept, with 12 s to spare` or `missed by 8 s`."""
-    due = facts.get("deadline_at")
-    if due is None:
-        return ""
-    ended = facts.get("ended_at")
-    left = due - (facts.get("now", 0.0) if ended is None else ended)
-    if left < 0:
-        return f"missed by {duration(-left)}"
-    return f"in {duration(left)}" if ended is None else f"kept, with {duration(left)} to spare"
-
-
-def money_line(facts: Mapping[str, Any]) -> str:
-    currency = facts.get("currency", "$")
-    said = f"{amount(facts['spent'], currency)} spent"
-    if facts.get("reserved"):
-        said += f", {amount(facts['reserved'], currency)} more promised to machines"
-    cap = facts.get("budget") if facts.get("budget") is not None else facts.get("limit")
-    if cap is not None:
-        what = "budget" if facts.get("budget") is not None else "limit"
-        said += f", {what} {amount(cap, currency)}"
-    return said
-
-
-def eta_words(facts: Mapping[str, Any]) -> str:
-    """`about 5 min 10 s to go, 4 min 20 s to 6 min 40 s`; "" when nothing is known."""
-    if facts.get("eta_seconds") is None:
-        return ""
-    said = f"about {duration(facts['eta_seconds'])} to go"
-    if low_high := facts.get("eta_bounds"):
-        low, high = map(duration, low_high)
-        said += f" (90 %: {low} to {high})" if low != high else ""
-    return said
-
-
-def cluster_lines(facts: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for one in facts.get("clusters", ()):
-        said = f"{one['name']}: {count(one['machines'], 'machine')}"
-        if one["leaving"]:
-            said += f", {one['leaving']} leaving"
-        if one["known"]:
-            said += f", a task takes {duration(one['mean_seconds'])} ({one['known']:,} known)"
-        if one["set_aside"]:
-            said += f", set aside: {one['set_aside']}"
-        lines.append(said)
-    return lines
+    def close(self) -> None:
+        pass

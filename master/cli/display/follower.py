@@ -6,9 +6,9 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
-from bats.master.cli.commands.schedules import offers
-from bats.master.cli.commands.status import eta_words
+from bats.master.cli.display.bag_status import eta_words
 from bats.master.cli.display.keyboard import Keys
+from bats.master.cli.display.offers import offers
 from bats.master.client import Client
 
 if TYPE_CHECKING:

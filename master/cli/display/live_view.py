@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from bats.master.cli.commands.schedules import offers
-from bats.master.cli.commands.status import deadline_words, eta_words, money_line, state_of
+from bats.master.cli.display.bag_status import deadline_words, eta_words, money_line, state_of
 from bats.master.cli.display.formatting import amount, count, duration
+from bats.master.cli.display.offers import offers
 
 Facts = Mapping[str, Any]
 
