@@ -24,6 +24,7 @@ from bats.common.errors import PausedError, UsageError
 from bats.common.folders import default_state
 from bats.common.money import Money, money
 from bats.common.units import seconds
+from bats.common.values import TYPES, Value, as_typed
 from bats.common.wire.keys import Access, read_access
 from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
 
@@ -69,7 +70,8 @@ class TaskResult(TypedDict):
     """What came of one task."""
 
     task: int
-    parameters: dict[str, str]
+    parameters: dict[str, Value]  # numbers, where all values of a parameter are numbers
+    values: dict[str, Value]  # what it told in lines `name=number` or a JSON object
     outcome: str  # done, failed, ...
     exit_code: int
     attempt: int
@@ -80,7 +82,7 @@ class TaskResult(TypedDict):
     user_seconds: float
     system_seconds: float
     peak_kib: int
-    excerpt: str  # the end of its output
+    excerpt: str  # the last line of its output; of a failure the last lines
 
 
 class Output(NamedTuple):
@@ -163,6 +165,7 @@ class Bag:
                     for result in part["results"]:
                         if result["task"] not in told:
                             told.add(result["task"])
+                            _type(result["parameters"], part["types"])
                             yield result
             if status["over"]:
                 return
@@ -172,13 +175,26 @@ class Bag:
             pause = _CALM * (loop.time() - began)
 
     async def frame(self) -> Any:
-        """All results as a pandas DataFrame, a parameter a column. Needs pandas."""
+        """All results as a pandas DataFrame; parameters and values told are columns.
+
+        Where a name is taken, they are called `param.NAME` and `value.NAME`. Needs pandas.
+        """
         import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        rows = []
-        async for part in self._client.stream("results", bag=self.number):
-            rows += [{**row.pop("parameters"), **row} for row in part["results"]]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(await self.rows())
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """All results so far, flat: parameters and values told stand beside the other facts."""
+        rows: list[dict[str, Any]] = []
+        async for part in self._client.stream("results", bag=self.number, columns=True):
+            for row in part["results"]:
+                told = _type(row.pop("values"), part["value_types"])
+                for kind, more in (("param", _type(row.pop("parameters"), part["types"])),
+                                   ("value", told)):  # fmt: skip
+                    for name, value in more.items():
+                        row[f"{kind}.{name}" if name in row else name] = value
+                rows.append(row)
+        return rows
 
     async def log(self, task: int, *, err: bool = False) -> bytes:
         """What the task wrote, once it has ended."""
@@ -329,6 +345,9 @@ class SyncBag:
     def frame(self) -> Any:
         return self._run(self._bag.frame())
 
+    def rows(self) -> list[dict[str, Any]]:
+        return self._run(self._bag.rows())
+
     def log(self, task: int, *, err: bool = False) -> bytes:
         return self._run(self._bag.log(task, err=err))
 
@@ -426,6 +445,12 @@ def connect(
     if not isinstance(access, Access):
         access = read_access(Path(access).expanduser(), "client")
     return _Connecting(access, timeout_seconds)
+
+
+def _type(found: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:
+    """In place: text becomes what its column holds."""
+    found |= {name: as_typed(value, TYPES[types[name]]) for name, value in found.items()}
+    return found
 
 
 def _limits(budget: str | int | None, deadline: str | None) -> dict[str, Money | float]:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TextIO
 
@@ -32,16 +32,28 @@ def tasks_as_csv(
     names: Sequence[str] = (),
     values: Values = lambda _: (),
     more: Mapping[str, Callable[[TaskRow], object]] = MappingProxyType({}),
+    told: Sequence[str] = (),
 ) -> None:
-    """A heading, then a line a task; a parameter is a column, `param.NAME` if NAME is taken."""
+    """A heading, then a line a task; parameters are columns, and so are values of the names told.
+
+    Where the name is taken, they are called `param.NAME` and `value.NAME`.
+    """
     columns = [field for field in TaskRow._fields if field != "outputs"]
-    taken = {*columns, *more}
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*columns, *more, *(f"param.{n}" if n in taken else n for n in names)])
+    parameters = headings(names, {*columns, *more}, "param")
+    writer.writerow(
+        [*columns, *more, *parameters, *headings(told, {*columns, *more, *parameters}, "value")]
+    )
     for row in rows:
         facts = _task(row)
         added = [column(row) for column in more.values()]
-        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task)])
+        said = [facts["values"].get(name, "") for name in told]
+        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task), *said])
+
+
+def headings(names: Iterable[str], taken: Collection[str], kind: str) -> list[str]:
+    """What columns of these names are called."""
+    return [f"{kind}.{name}" if name in taken else name for name in names]
 
 
 def run_as_jsonl(reader: Reader, bag: BagId, out: TextIO) -> None:
@@ -66,7 +78,12 @@ def _run(reader: Reader, bag: BagId) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _task(row: TaskRow) -> dict[str, Any]:
-    return {**row._asdict(), "outcome": row.outcome.name.lower()}
+    return {
+        **row._asdict(),
+        "outcome": row.outcome.name.lower(),
+        "excerpt": row.last_words,
+        "values": row.values,
+    }
 
 
 def _machine(row: MachineRow) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.values import Value, values_of
 from bats.master.store import journal, schema
 from bats.master.store.record import COLUMNS, bag_checksum, task_row
 from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
@@ -17,6 +18,9 @@ SORTABLE: Final = (
     "task", "attempt", "machine", "cluster", "started", "outcome", "exit_code", "wall_seconds",
     "user_seconds", "system_seconds", "peak_kib", "output_bytes",
 )  # fmt: skip
+
+VALUE: Final = "value."
+"""What stands before the name of a value that results are sorted by."""
 
 _PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
 _ATTEMPT: Final = ", ".join(COLUMNS)
@@ -60,6 +64,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._db = schema.open_reading(folder)
+        self._db.create_function("value_of", 2, _value_of, deterministic=True)
 
     def close(self) -> None:
         self._db.close()
@@ -124,18 +129,23 @@ class Reader:
 
     def tasks(self, bag: BagId, query: TaskQuery = TaskQuery()) -> Page:
         """One page of the results that match."""
-        if query.sort not in SORTABLE:
+        if query.sort not in SORTABLE and not query.sort.startswith(VALUE):
             raise UsageError(
-                f"Results cannot be sorted by {query.sort!r}; choose one of {', '.join(SORTABLE)}."
+                f"Results cannot be sorted by {query.sort!r}; choose one of {', '.join(SORTABLE)}, "
+                f"or {VALUE}NAME for a value that tasks told."
             )
         where, values = _where(bag, query)
-        order = "id" if query.sort == "task" else query.sort
+        order, names = "id" if query.sort == "task" else query.sort, []
+        if query.sort.startswith(VALUE):
+            told = f"CASE outcome WHEN {int(Outcome.DONE)} THEN value_of(excerpt, ?) END"
+            order, names = f"{told} IS NULL, {told}", 2 * [query.sort.removeprefix(VALUE)]
         direction = "DESC" if query.descending else "ASC"
         (total,) = self._all(f"SELECT count(*) FROM results WHERE {where}", *values)[0]
         rows = self._all(
             f"SELECT {_ATTEMPT} FROM results WHERE {where} "
             f"ORDER BY {order} {direction}, id LIMIT ? OFFSET ?",
             *values,
+            *names,
             query.limit,
             query.offset,
         )
@@ -151,6 +161,19 @@ class Reader:
         while piece := self._all(query, low, high):
             yield from map(task_row, piece)
             low = piece[-1][0] + 1
+
+    def value_types(self, bag: BagId) -> dict[str, type]:
+        """The values that tasks told, in the order they were first told, and what each is."""
+        query = (
+            "SELECT excerpt FROM results WHERE id BETWEEN ? AND ? "
+            f"AND outcome = {int(Outcome.DONE)} "
+            "AND (excerpt LIKE '%=%' OR excerpt LIKE '%{%')"
+        )
+        found: dict[str, set[type]] = {}
+        for (excerpt,) in self._rows(query, *schema.keys_of(bag)):
+            for name, value in values_of(excerpt).items():
+                found.setdefault(name, set()).add(type(value))
+        return {name: _common(kinds) for name, kinds in found.items()}
 
     def not_done(self, bag: BagId) -> list[TaskId]:
         """Tasks whose recorded result is a failure."""
@@ -215,6 +238,16 @@ class Reader:
             yield from self._db.execute(query, values)
         except sqlite3.DatabaseError as error:
             raise schema.unreadable(error, self._folder) from error
+
+
+def _value_of(excerpt: str, name: str) -> Value | None:
+    return values_of(excerpt).get(name)
+
+
+def _common(kinds: set[type]) -> type:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return float if kinds == {int, float} else str
 
 
 def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:

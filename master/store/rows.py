@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money
+from bats.common.values import Value, last_line, values_of
 
 
 class BagRow(NamedTuple):
@@ -49,6 +50,16 @@ class TaskRow(NamedTuple):
     excerpt: str
     slot: int
     outputs: tuple[tuple[str, str, int], ...]  # name, sha256, bytes
+
+    @property
+    def last_words(self) -> str:
+        """The last line that a success wrote; the last lines of a failure."""
+        return last_line(self.excerpt) if self.outcome is Outcome.DONE else self.excerpt
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """What a success told in `name=number` or JSON."""
+        return values_of(self.excerpt) if self.outcome is Outcome.DONE else {}
 
 
 class MachineRow(NamedTuple):

@@ -209,8 +209,9 @@ class Runner:
         err_bytes: int,
         outcome: Outcome,
     ) -> tuple[str, Collected]:
-        """What a failure wrote last, and what of the output is to be sent back."""
-        words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
+        """What it wrote last, and what of the output is to be sent back."""
+        look = capture.last_words if outcome is Outcome.DONE else capture.excerpt
+        words = look(slot, out_bytes, err_bytes)
         try:
             return words, bag.keep(attempt, slot, out_bytes, err_bytes)
         except OSError as error:

@@ -28,6 +28,8 @@ Body = dict[str, Any]
 
 _PIECE: Final = 2000  # results in a chunk
 _PIECE_BYTES: Final = 256 << 10  # of a log
+_OUTPUTS_CHARACTERS: Final = 4 << 20  # of whole outputs in a chunk, but for the last of them
+_MOST_OUTPUT_BYTES: Final = 8 << 20  # of one output among others; `log` tells all of it
 _EXPORT_BYTES: Final = 256 << 10
 _TASKS_PER_FOLDER: Final = 1000  # as workers lay output out
 
@@ -238,6 +240,8 @@ def task_row(row: TaskRow, bag: Bag) -> Body:
         **plain(row),
         "machine": inside(row.machine),
         "outcome": row.outcome.name.lower(),
+        "excerpt": row.last_words,
+        "values": row.values,
         "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
     }
 
@@ -270,8 +274,35 @@ def output_files(row: TaskRow) -> list[str]:
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 
-def piece_of_results(reader: Reader, number: BagId, since: int) -> list[TaskRow]:
-    return list(islice(reader.every_task(number, TaskId(since)), _PIECE))
+def piece_of_results(
+    reader: Reader, number: BagId, since: int, bag: Bag, *, whole: bool
+) -> list[tuple[TaskRow, Body]]:
+    """Some of the results from task `since` on, and what else is told of each."""
+    rows = islice(reader.every_task(number, TaskId(since)), _PIECE)
+    if not whole:
+        return [(row, {}) for row in rows]
+    found, size = [], 0
+    for row in rows:
+        output = whole_output(bag, row)
+        found.append((row, {"output": output}))
+        size += len(output)
+        if size > _OUTPUTS_CHARACTERS:
+            break
+    return found
+
+
+def whole_output(bag: Bag, row: TaskRow) -> str:
+    """What is kept of what the task wrote on stdout."""
+    try:
+        with _output_path(bag, row.task, row.attempt, "out").open("rb") as file:
+            return file.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def types(kinds: Mapping[str, type]) -> dict[str, str]:
+    """As JSON names them, but for whole numbers: `int`, `float`, `bool`, `str`."""
+    return {name: kind.__name__ for name, kind in kinds.items()}
 
 
 def story(reader: Reader, number: BagId, task: TaskId, runner: Runner | None) -> Body:
@@ -324,8 +355,7 @@ def output(
         )
     counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
     attempt = attempt or counts
-    suffix = f".{attempt}" if attempt > 1 else ""
-    path = Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
+    path = _output_path(bag, task, attempt, stream)
     try:
         with path.open("rb") as file:
             total = file.seek(0, 2)
@@ -349,6 +379,11 @@ def output(
     }
 
 
+def _output_path(bag: Bag, task: int, attempt: int, stream: str) -> Path:
+    suffix = f".{attempt}" if attempt > 1 else ""
+    return Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
+
+
 # --- export ---------------------------------------------------------------------------------------
 
 
@@ -358,8 +393,13 @@ def export(
     form: str,
     put: Callable[[str], None],
     living: Mapping[MachineId, Money],
+    *,
+    whole: bool = False,
 ) -> None:
-    """`form`: `jsonl` or `csv` for the tasks, `run` for all that is known."""
+    """`form`: `jsonl` or `csv` for the tasks, `run` for all that is known.
+
+    `whole`: with what each task wrote on stdout, in a column of the CSV.
+    """
     bag = bag_from(reader.bag(number))
     out = _Pieces(put)
     sweep = bag.sweep
@@ -371,8 +411,11 @@ def export(
             "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
             "outputs": lambda row: " ".join(output_files(row)),
         }
+        if whole:
+            more["output"] = lambda row: whole_output(bag, row)
         rows = reader.every_task(number)
-        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more)
+        told = list(reader.value_types(number))
+        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, told)
     elif form == "run":
         run_as_jsonl(reader, number, cast("TextIO", out))
     else:

@@ -119,24 +119,33 @@ async def task(call: Call) -> Body:
 
 
 async def results(call: Call) -> Body:
-    """All results in the order of the tasks, from task `since` on, in chunks."""
+    """All results in the order of the tasks, from task `since` on, in chunks.
+
+    `types` of a chunk says what the parameters are; asked for `columns`, `value_types` likewise
+    for the values told. Asked for `output`, each result has all of what it wrote to stdout.
+    """
     number, since = await call.bag(), call.whole("since", 0)
     count = 0
     living = answers.living_costs(call.service.bags.loaded.get(number))
     rates = await call.read(lambda reader: answers.cost_rates(reader, number, living))
     bag = await call.read(lambda reader: answers.with_parameters(reader, number))
+    columns = {"types": answers.types(bag.sweep.types())}
+    if call.body.get("columns"):
+        told = await call.read(lambda reader: reader.value_types(number))
+        columns["value_types"] = answers.types(told)
+    whole = bool(call.body.get("output"))
     while True:
-        look = partial(answers.piece_of_results, number=number, since=since)
+        look = partial(answers.piece_of_results, number=number, since=since, bag=bag, whole=whole)
         rows = await call.read(look)
         if not rows:
             return {"bag": number, "count": count}
         count += len(rows)
-        since = rows[-1].task + 1
+        since = rows[-1][0].task + 1
         part = [
-            {**answers.task_row(row, bag), "cost_share": answers.cost_share(row, rates)}
-            for row in rows
+            {**answers.task_row(row, bag), "cost_share": answers.cost_share(row, rates), **more}
+            for row, more in rows
         ]
-        await call.part({"results": part})
+        await call.part({"results": part, **columns})
 
 
 async def log(call: Call) -> Body:
@@ -175,6 +184,7 @@ async def _live(
 async def export(call: Call) -> Body:
     """The bag as text, JSONL or CSV, in chunks of lines."""
     number, form = await call.bag(), call.text("format", "jsonl")
+    whole = bool(call.body.get("output"))
     living = answers.living_costs(call.service.bags.loaded.get(number))
     parts: asyncio.Queue[str | None] = asyncio.Queue(4)
     loop = asyncio.get_running_loop()
@@ -184,7 +194,7 @@ async def export(call: Call) -> Body:
 
     def write(reader: Reader) -> None:
         try:
-            answers.export(reader, number, form, put, living)
+            answers.export(reader, number, form, put, living, whole=whole)
         finally:
             put(None)
 
