@@ -30,7 +30,7 @@ _ATTEMPT: Final = ", ".join(COLUMNS)
 class TaskQuery:
     """Which results, in which order. Empty means any."""
 
-    text: str = ""  # in the excerpt or the cluster's name, or the number of the task
+    text: str = ""  # in the excerpt or the cluster's name; a number: of the task, or in a failure
     outcomes: tuple[Outcome, ...] = ()
     cluster: str = ""
     machine: int | None = None
@@ -175,6 +175,15 @@ class Reader:
                 found.setdefault(name, set()).add(type(value))
         return {name: _common(kinds) for name, kinds in found.items()}
 
+    def values(self, bag: BagId, most: int) -> list[tuple[TaskId, dict[str, Value]]]:
+        """The values of at most twice so many tasks, evenly chosen of those that are done."""
+        low, high = schema.keys_of(bag)
+        done = f"FROM results WHERE id BETWEEN ? AND ? AND outcome = {int(Outcome.DONE)}"
+        ((count,),) = self._all(f"SELECT count(*) {done}", low, high)
+        query = f"SELECT id, excerpt {done} AND id % ? = 0 ORDER BY id"
+        rows = self._rows(query, low, high, max(1, count // most))
+        return [(TaskId(at - low), told) for at, text in rows if (told := values_of(text))]
+
     def not_done(self, bag: BagId) -> list[TaskId]:
         """Tasks whose recorded result is a failure."""
         low, high = schema.keys_of(bag)
@@ -264,6 +273,8 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
     if query.text:
         contained = "instr(lower(excerpt), lower(?)) OR instr(lower(cluster), lower(?))"
         number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1
+        if number >= 0:  # of one task, then; what others computed is full of numbers
+            contained = f"outcome <> {int(Outcome.DONE)} AND ({contained})"
         is_it = 0 <= number < 1 << schema.SHIFT
         clauses.append(f"({contained} OR id = ?)")
         values += [query.text, query.text, schema.key(bag, number) if is_it else -1]
