@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from bats.master.store.reader import Reader
 
 _LOOKS: Final = frozenset(
-    {"bags", "status", "machines", "decisions", "tasks", "task", "results", "log", "export"}
+    {
+        "bags",
+        "status",
+        "machines",
+        "decisions",
+        "failures",
+        "tasks",
+        "task",
+        "results",
+        "log",
+        "export",
+    }
 )
 
 Body = dict[str, Any]

@@ -11,7 +11,7 @@ from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
 from bats.master.cli.commands.submit import after_dashes
-from bats.master.cli.display.bag_status import deadline_line
+from bats.master.cli.display.bag_status import deadline_line, failure_lines
 from bats.master.cli.display.follower import Display, Screen, display, follow
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.questions import exit_code
@@ -235,6 +235,7 @@ def _told(facts: Mapping[str, Any]) -> str:
     spent = amount(facts["spent"], currency)
     cap = facts["budget"] if facts["budget"] is not None else facts["limit"]
     lines.append(f"cost      {spent}" + (f" of {amount(cap, currency)}" if cap else ""))
+    lines[1:1] = failure_lines(facts)
     if promise := facts["promise"]:
         said = (
             f"promised  {amount(promise['cost'], currency)} and "

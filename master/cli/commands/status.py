@@ -29,6 +29,8 @@ def status(common: Common, bag: int | str | None) -> None:
         common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet))
         return
     facts = ask(common, "status", bag=bag)
+    if facts.get("failed"):
+        facts |= {"failures": ask(common, "failures", bag=facts["bag"])["failures"]}
     common.facts(facts, lambda: str(facts["state"]) if common.quiet else in_full(facts))
 
 

@@ -1,9 +1,19 @@
 """How bags stand, in words: all of them as a table, one in a few lines."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from bats.master.cli.display.formatting import amount, bar, count, duration, table
+from bats.master.cli.display.formatting import (
+    amount,
+    bar,
+    count,
+    duration,
+    printable,
+    shortened,
+    table,
+)
+
+_WIDEST: Final = 120  # of a failure's words
 
 
 def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
@@ -38,6 +48,7 @@ def in_full(facts: Mapping[str, Any]) -> str:
         + (f", {failed:,} failed" if failed else "")
         + (f", {facts['running']:,} running" if facts.get("running") else ""),
     ]
+    lines += failure_lines(facts)
     if "spent" not in facts:
         return "\n".join(lines)
     lines.append(f"money     {money_line(facts)}")
@@ -54,6 +65,24 @@ def in_full(facts: Mapping[str, Any]) -> str:
     if facts.get("paused"):
         lines.append(f"next      {facts['paused']['ways']}")
     return "\n".join(lines)
+
+
+_KINDS: Final = 3
+"""Of failures that are told one by one."""
+
+
+def failure_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Why tasks failed: `200: exit code 2, 'No such file' (all alike); bats logs 1 0`."""
+    kinds = facts.get("failures") or []
+    lines = [
+        f"{one['tasks']:,}: {shortened(printable(one['why']), _WIDEST)}"
+        + (" (all alike)" if len(kinds) == 1 and one["tasks"] > 1 else "")
+        + f"; bats logs {facts['bag']} {one['first']}"
+        for one in kinds[:_KINDS]
+    ]
+    if rest := sum(one["tasks"] for one in kinds[_KINDS:]):
+        lines.append(f"{rest:,} in other ways; bats results {facts['bag']} --failed")
+    return [f"{'failed' if not k else '':<9} {line}" for k, line in enumerate(lines)]
 
 
 def state_of(facts: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+from bats.common.errors import UsageError
 from bats.master.cli.display.bag_status import eta_words
 from bats.master.cli.display.keyboard import Keys
 from bats.master.cli.display.offers import offers
@@ -21,6 +22,7 @@ _LIVE_SECONDS: Final = 1.0
 _LEAST_SECONDS: Final = 0.1  # between two looks, however much happens
 _STEP: Final = 0.1  # of all tasks: worth a line
 _LAST_SECONDS: Final = 10.0  # for schedules that are still being foretold when all is over
+_CALM_SECONDS: Final = 2.0  # between two looks at failures
 _RECENT: Final = 5  # decisions shown
 
 
@@ -51,6 +53,7 @@ async def follow(
     """
     seen, told, before = 0, 0, ""
     offers = _Offers(client, bag, display)
+    failures = _Failures(client)
     loop = asyncio.get_running_loop()
     status: dict[str, Any] = {}
     try:
@@ -63,6 +66,7 @@ async def follow(
             if _worth_a_look(before, before := status.get("phase", "")):
                 offers.look()
             await offers.show(_LAST_SECONDS if status["over"] else _LEAST_SECONDS)
+            status["failures"] = await failures.of(status)
             if heard is not None and not status["over"]:
                 await heard(status)
             display.show(status, news["decisions"])
@@ -123,6 +127,27 @@ class _Offers:
     def close(self) -> None:
         if self._asked is not None:
             self._asked.cancel()
+
+
+class _Failures:
+    """Asks now and then why tasks failed, as long as more do."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: list[Facts] = []
+        self._failed = 0
+        self._at = -_CALM_SECONDS
+
+    async def of(self, status: Facts) -> list[Facts]:
+        failed, now = status.get("failed", 0), asyncio.get_running_loop().time()
+        due = status["over"] or status.get("paused") or now - self._at >= _CALM_SECONDS
+        if failed != self._failed and due:
+            try:
+                answer = await self._client.ask("failures", bag=status["bag"])
+            except UsageError:  # a master of an older release
+                answer = {"failures": []}
+            self._known, self._failed, self._at = answer["failures"], failed, now
+        return self._known
 
 
 class Lines:

@@ -12,6 +12,7 @@ from bats.master.service.api.plain_data import plain
 from bats.master.service.bags.bag import PAUSED
 from bats.master.service.machines.orphans import Handling
 from bats.master.service.machines.unattended import places
+from bats.master.store.failures import failures as failures_of
 from bats.master.store.reader import Reader
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
@@ -98,6 +99,20 @@ async def decisions(call: Call) -> Body:
     rows = await call.read(lambda reader: reader.decisions(number))
     found = [{"number": k, "time": row.time, "words": row.words} for k, row in enumerate(rows)]
     return {"bag": number, "decisions": found[since:]}
+
+
+async def failures(call: Call) -> Body:
+    """Why tasks failed for good: what is alike counts once, the commonest first."""
+    number = await call.bag()
+    found = await call.read(lambda reader: failures_of(reader, number))
+    return {
+        "bag": number,
+        "failures": [
+            {"why": one.why, "tasks": one.for_good, "first": min(one.tasks)}
+            for one in sorted(found, key=lambda one: -one.for_good)
+            if one.for_good
+        ],
+    }
 
 
 async def tasks(call: Call) -> Body:

@@ -46,6 +46,7 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Body]]]] = {
     "machines": queries.machines,
     "orphans": queries.orphans,
     "decisions": queries.decisions,
+    "failures": queries.failures,
     "tasks": queries.tasks,
     "task": queries.task,
     "results": queries.results,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from bats.common.failure import FAILURES, how_it_failed, last_line, without_numbers
+from bats.common.failure import FAILURES, how_it_failed, last_line, why_it_failed, without_numbers
 from bats.common.messages import BagId, Outcome
 from bats.master.store.reader import Reader, TaskQuery
 from bats.master.store.rows import TaskRow
@@ -26,6 +26,11 @@ class Failure:
     @property
     def words(self) -> str:
         return how_it_failed(self.outcome, self.exit_code)
+
+    @property
+    def why(self) -> str:
+        """In one line: how it ended and what it said last."""
+        return why_it_failed(self.words, last_line(self.excerpt))
 
 
 def failures(reader: Reader, bag: BagId) -> list[Failure]:
