@@ -62,14 +62,15 @@ def from_arguments(
         data["array"] = array
     if csv_file:
         data["csv"] = str(Path(csv_file).absolute())
-    data |= {key: value for key, value in (settings or {}).items() if value is not None}
+    said = {key: value for key, value in (settings or {}).items() if value is not None}
+    data |= said
     if chosen := {key: value for key, value in (policy or {}).items() if value is not None}:
         table = data.get("policy", {})
         data["policy"] = table | chosen if isinstance(table, dict) else table
     axis = None if lines is None else line_axis(lines, "standard input")
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
-    return build(replace(document, data=data), lines=axis)
+    return build(replace(document, data=data, options=frozenset(said)), lines=axis)
 
 
 def values_given(text: str) -> Column | LinesOf:

@@ -4,9 +4,10 @@ import asyncio
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from bats.common.errors import BatsError
+from bats.common.errors import BatsError, UsageError
 from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
@@ -15,9 +16,11 @@ from bats.master.cli.display.bag_status import deadline_line, failure_lines
 from bats.master.cli.display.follower import Display, Screen, display, follow
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.questions import exit_code
-from bats.master.client import connect
+from bats.master.client import Client, connect
+from bats.master.store.lock import FolderInUseError
 
 INTERRUPTED = 130
+_OPEN = ("queued", "running")
 _FAREWELL_SECONDS = 20.0  # for machines to end
 
 
@@ -47,7 +50,14 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     person = sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
     if not person:
         sweep_options.must_be_decided(want)
-    return run_work(_Run(common, want, person=person).all())
+    try:
+        return run_work(_Run(common, want, person=person).all())
+    except FolderInUseError as error:
+        what = f"bats submit {words[0]}" if words and not after_dashes(words) else "bats submit"
+        raise UsageError(
+            f"Another `bats run` or `bats master` ({error.holder}) is at work in {common.state}. "
+            f"`{what}` gives it this sweep too, `--state FOLDER` runs it beside that one."
+        ) from None
 
 
 class _Run:
@@ -71,8 +81,9 @@ class _Run:
 
         self._log_to_file()
         options = Options(state=self._common.state)
-        if self._want.clouds is not None:
-            options = warmed(options, self._want.clouds.offerings)
+        if (found := self._want.clouds) is not None:
+            options = replace(options, offerings=found.offerings, currency=found.currency)
+            options = warmed(options, found.offerings)
         from bats.master.service.master import Master
 
         async with Master(options) as master:
@@ -112,7 +123,19 @@ class _Run:
             if status.get("paused"):
                 status = await self._leave(master)
             schedules = await client.ask("schedules", bag=self._bag)
-            return self._summary(status, schedules)
+            code = self._summary(status, schedules)
+            await self._tell_of_others(client)
+            return code
+
+    async def _tell_of_others(self, client: Client) -> None:
+        """Bags that another shell submitted meanwhile stand still without this master."""
+        bags = (await client.ask("bags"))["bags"]
+        left = [one for one in bags if one["state"] in _OPEN and one["bag"] != self._bag]
+        if left:
+            them = ", ".join(f"{one['bag']} ({one['name']})" for one in left)
+            self._common.note(
+                f"left      {them}: goes on with the next `bats run` or `bats master`"
+            )
 
     async def _leave(self, master: Any) -> dict[str, Any]:
         """The bag stays paused, to be resumed under another master: this one's machines are ended.

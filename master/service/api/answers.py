@@ -308,8 +308,7 @@ def types(kinds: Mapping[str, type]) -> dict[str, str]:
 def story(reader: Reader, number: BagId, task: TaskId, runner: Runner | None) -> Body:
     """Everything that is known of one task."""
     bag = bag_from(reader.bag(number))
-    if task >= bag.sweep.count:
-        raise UsageError(f"Bag {number} has tasks 0 to {bag.sweep.count - 1}, no {task}.")
+    _must_exist(bag, task)
     attempts = reader.story(number, task)
     told: Body = {
         "bag": number,
@@ -343,11 +342,18 @@ def story(reader: Reader, number: BagId, task: TaskId, runner: Runner | None) ->
     return told
 
 
+def _must_exist(bag: Bag, task: int) -> None:
+    if task >= (count := bag.sweep.count):
+        has = f"tasks 0 to {count - 1}" if count > 1 else "one task, 0"
+        raise UsageError(f"Bag {bag.id} has {has}, no {task}.")
+
+
 def output(
     reader: Reader, number: BagId, task: TaskId, attempt: int, stream: str, offset: int
 ) -> Body:
     """A piece of what a task wrote; `attempt` 0 is the one whose result counts."""
     bag = bag_from(reader.bag(number))
+    _must_exist(bag, task)
     attempts = reader.story(number, task)
     if not attempts:
         raise UsageError(

@@ -45,11 +45,13 @@ async def release(call: Call) -> Body:
 
 
 async def choose(call: Call) -> Body:
-    rule = call.text("rule", "fastest")
+    rule = call.text("rule", "fastest").lower()
     if not is_rule(rule):
-        near = get_close_matches(rule.lower(), RULES, 1)
-        what = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RULES[1:])}."
-        raise UsageError(f"No schedule is called {quoted(rule)}; {what}")
+        near = get_close_matches(rule, RULES[1:], 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"No schedule is called {quoted(rule)}; {meant}There are {', '.join(RULES[1:])}."
+        )
     budget = None if call.body.get("budget") is None else Money(call.whole("budget"))
     cushion = None if call.body.get("cushion") is None else Money(call.whole("cushion"))
     deadline = call.seconds("deadline_seconds", 0.0) or None
