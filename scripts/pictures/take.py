@@ -27,7 +27,7 @@ HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from page_bench import ROOT, bats, chromium, master  # noqa: E402
 
-from browser import DESKTOP, PHONE, Page, opened  # isort: skip # noqa: E402
+from helpers.browser import DESKTOP, PHONE, Page, opened  # isort: skip # noqa: E402
 
 TALL: Final = (DESKTOP[0], 1330)  # down to the decisions
 COLUMNS: Final = 104

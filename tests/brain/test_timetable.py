@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from workbench import HOUR, MINUTE
+from helpers.workbench import HOUR, MINUTE
 
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering

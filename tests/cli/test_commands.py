@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from programs import BATS, User
+from helpers.user import BATS, User
 
 from bats.master.cli.display.formatting import amount, duration, table
 from bats.master.cli.main import COMMANDS, bats, main

@@ -2,9 +2,9 @@
 
 import sys
 
-from programs import User
-from terminal import Terminal
-from waiting import until
+from helpers.terminal import Terminal
+from helpers.user import User
+from helpers.waiting import until
 
 PROGRAM = """
 import asyncio, pathlib, signal

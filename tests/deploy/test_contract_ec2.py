@@ -12,7 +12,7 @@ from pathlib import Path
 
 import boto3
 import pytest
-from beds import Bed, kill_marked
+from helpers.beds import Bed, kill_marked
 
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId

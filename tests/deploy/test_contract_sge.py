@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed, kill_marked
-from waiting import until
+from helpers.beds import Bed, kill_marked
+from helpers.waiting import until
 
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId

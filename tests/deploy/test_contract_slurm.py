@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed, kill_marked
-from waiting import until
+from helpers.beds import Bed, kill_marked
+from helpers.waiting import until
 
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from waiting import until
+from helpers.waiting import until
 
 from bats.common.messages import MachineId
 from bats.deploy.host.roster import Roster, find

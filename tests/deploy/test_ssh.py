@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import Bed
-from waiting import until
+from helpers.beds import Bed
+from helpers.waiting import until
 
 from bats.common.messages import Outcome
 from bats.common.money import NOTHING

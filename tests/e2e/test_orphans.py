@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import Bed
-from programs import User
-from waiting import until
+from helpers.beds import Bed
+from helpers.user import User
+from helpers.waiting import until
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering

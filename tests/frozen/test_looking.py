@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import User
-from releases import Frozen, frozen
+from helpers.releases import Frozen, frozen
+from helpers.user import User
 
 from bats.master.store.repair.soundness import inspect
 

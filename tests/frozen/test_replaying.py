@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from releases import Frozen, frozen
+from helpers.releases import Frozen, frozen
 
 from bats.common.messages import BagId, Outcome
 from bats.common.money import NOTHING

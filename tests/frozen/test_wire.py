@@ -4,7 +4,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from releases import FROZEN, RELEASES
+from helpers.releases import FROZEN, RELEASES
 
 from bats.common.wire.codec import decode, encode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from service_helpers import becomes, eventually, free, over, results, sweep
+from helpers.service import becomes, eventually, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.master.brain.engine import Engine

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from service_helpers import free, over, sweep
+from helpers.service import free, over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId

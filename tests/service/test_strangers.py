@@ -15,7 +15,7 @@ import pytest
 import structlog
 import zmq
 import zmq.asyncio
-from service_helpers import becomes, eventually, keeps_up, over, results, sweep
+from helpers.service import becomes, eventually, keeps_up, over, results, sweep
 
 from bats.common.errors import UnreachableError
 from bats.common.messages import (

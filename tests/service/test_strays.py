@@ -1,12 +1,12 @@
 """Machines that live and are in no book are told of with their cost, stopped, or taken back."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from service_helpers import KillableMaster, becomes, eventually, over, sweep
-from workers_here import end_workers, workers_in
+from helpers.service import Make, becomes, eventually, over, sweep
+from helpers.workers import end_workers, workers_in
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
@@ -16,7 +16,6 @@ from bats.master.service.machines import unattended
 from bats.master.service.master import Master
 from bats.master.service.options import Options
 
-Make = Callable[..., KillableMaster]
 PAID = Offering(ClusterName("rented"), money("0.10"), 600.0, 2, boundary_seconds=5.0)
 
 

@@ -45,6 +45,16 @@ means = st.one_of(
     st.floats(1e-3, 1e5),
 )
 prices = st.one_of(st.integers(0, 12), st.integers(0, 10**9)).map(Money)
+tasks_left = st.one_of(st.integers(1, 12), st.integers(1, 100_000))
+
+# How fast a machine of a price may be: what makes mixes hard to choose between.
+KINDS = {
+    "any": lambda r, price: r.uniform(0.001, 1),
+    "about the same value": lambda r, price: price * r.uniform(0.95, 1.05),
+    "all of the same value": lambda r, price: price / 100,
+    "the large ones better": lambda r, price: price**1.2,
+    "the large ones worse": lambda r, price: price**0.8 * r.uniform(0.9, 1.1),
+}
 
 
 @st.composite
@@ -108,3 +118,21 @@ def fastest_of_all(
 def rates(mix: Mix, clusters: tuple[Cluster, ...]) -> int:
     """What a mix costs per ATU."""
     return sum(a * c.offering.price for a, c in zip(mix, clusters, strict=True))
+
+
+def budgets(clusters: tuple[Cluster, ...], tasks: int, share: float, nudge: int) -> Money:
+    """Somewhere among the costs of all mixes, or just beside one of them."""
+    costs = sorted({plan.cost for plan in every_plan(clusters, tasks)})
+    if not costs:
+        return Money(nudge + 1)
+    return Money(max(0, costs[int(share * (len(costs) - 1))] + nudge))
+
+
+def same(found: Plan | None, best: Plan | None) -> bool:
+    if found is None or best is None:
+        return found is best
+    return (
+        abs(found.speed - best.speed) <= best.speed * TIE
+        and found.cost == best.cost
+        and found.machines == best.machines
+    )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from programs import BATS, User
+from helpers.user import BATS, User
 
 _CONTROL = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])")
 

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from waiting import interrupt, until
-from workers_here import workers_in
+import pytest
+
+from helpers.waiting import interrupt, until
+from helpers.workers import workers_in
 
 BATS = Path(sys.executable).with_name("bats")
 PATIENCE_SECONDS = 120.0
@@ -88,3 +90,10 @@ class User:
     def machines(self) -> dict[int, int]:
         """Process ids of living workers, by machine."""
         return workers_in(self.state)
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    home = tmp_path / "a user"  # with a blank, as homes have
+    home.mkdir()
+    return User(home)

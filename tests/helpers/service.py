@@ -1,4 +1,7 @@
-"""Masters, in this process or in one that can be killed, and what is asked of them."""
+"""Masters, in this process or in one that can be killed, and what is asked of them.
+
+A folder of tests that wants the fixtures imports them into its conftest.
+"""
 
 import asyncio
 import contextlib
@@ -6,18 +9,23 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bats.common.offering import Offering
 from bats.common.wire.keys import read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import ACCESS
+from bats.master.service.master import Master
+from bats.master.service.options import Options
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import Sweep
+from helpers.workers import end_workers
 
 PROCESS = Path(__file__).with_name("master_process.py")
 
@@ -78,6 +86,38 @@ class KillableMaster:
     def logged(self, words: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line[:1] == "{"]
         return [line for line in lines if words in line["event"]]
+
+
+Make = Callable[..., KillableMaster]
+
+
+@pytest.fixture
+async def master(tmp_path: Path) -> AsyncIterator[Master]:
+    """With this computer's processes for machines."""
+    async with Master(Options(state=tmp_path / "state", offerings=(free(),))) as made:
+        yield made
+    end_workers(tmp_path)
+
+
+@pytest.fixture
+async def client(master: Master) -> AsyncIterator[Client]:
+    async with connect(master.access) as made:
+        yield made
+
+
+@pytest.fixture
+def killable(tmp_path: Path) -> Iterator[Make]:
+    """Makes masters that are ended with the test, and so are the workers they leave."""
+    made: list[KillableMaster] = []
+
+    def make(**options: Any) -> KillableMaster:
+        made.append(KillableMaster(tmp_path / "state", **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+    end_workers(tmp_path)
 
 
 async def over(client: Client, bag: int, seconds: float = 60.0) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waiting import interrupt
+from helpers.waiting import interrupt
 
 PROGRAMS = Path(sys.executable).parent
 PATIENCE_SECONDS = 120.0
