@@ -110,9 +110,7 @@ class Host:
             )
 
     async def _bootstrap(self, limit_seconds: float, *argv: str) -> dict[str, Any]:
-        code = (
-            importlib.resources.files("bats.deploy.host").joinpath("bootstrap.py").read_text()
-        )
+        code = importlib.resources.files("bats.deploy.host").joinpath("bootstrap.py").read_text()
         script = FIND_PYTHON.format(pythons=self._pythons, bootstrap=code, no_python=NO_PYTHON)
         done = await self._client.run(
             *(self.name, "/bin/sh", "-s", "--", *argv),

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import journal, schema
 from bats.master.store.record import COLUMNS, bag_checksum, task_row
 from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
@@ -29,7 +30,7 @@ class TaskQuery:
     text: str = ""  # in the excerpt or the cluster's name, or the number of the task
     outcomes: tuple[Outcome, ...] = ()
     cluster: str = ""
-    machine: int | None = None
+    machine: MachineId | None = None
     sort: str = "task"
     descending: bool = False
     offset: int = 0
@@ -106,7 +107,9 @@ class Reader:
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:
         where = "" if bag is None else "WHERE bag = ?"
         query = f"SELECT {', '.join(MachineRow._fields)} FROM machines {where} ORDER BY id"
-        return [MachineRow(*row) for row in self._all(query, *([] if bag is None else [bag]))]
+        rows = self._all(query, *([] if bag is None else [bag]))
+        found = (MachineRow(from_table(number), *rest) for number, *rest in rows)
+        return list({row.id: row for row in found}.values())  # what was written last
 
     def decisions(self, bag: BagId) -> list[DecisionRow]:
         query = "SELECT bag, time, words FROM decisions WHERE bag = ? ORDER BY id"
@@ -168,7 +171,11 @@ class Reader:
             for table in ("results", "attempts")
         )
         query = f"SELECT machine, total(wall_seconds) FROM ({query}) GROUP BY machine"
-        return {MachineId(row[0]): row[1] for row in self._all(query, low, high, low, high)}
+        busy: dict[MachineId, float] = {}
+        for number, seconds in self._all(query, low, high, low, high):
+            machine = from_table(number)
+            busy[machine] = busy.get(machine, 0.0) + seconds
+        return busy
 
     def story(self, bag: BagId, task: TaskId) -> list[TaskRow]:
         """All that is known of the attempts of one task, its result included."""
@@ -226,8 +233,8 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
         clauses.append("cluster = ?")
         values.append(query.cluster)
     if query.machine is not None:
-        clauses.append("machine = ?")
-        values.append(query.machine)
+        clauses.append("machine IN (?, ?)")
+        values += [query.machine, in_old_tables(query.machine)]
     if query.text:
         contained = "instr(lower(excerpt), lower(?)) OR instr(lower(cluster), lower(?))"
         number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, Outcome, TaskId
+from bats.master.brain.protocol.numbering import from_table
 from bats.master.store.rows import Finished, TaskRow
 from bats.master.store.schema import SHIFT, key
 
@@ -67,7 +68,8 @@ def task_row(row: tuple[Any, ...]) -> TaskRow:
             "written. `python -m bats.master.store check FOLDER` says what can be read."
         )
     outputs = tuple(map(tuple, json.loads(row[-2]))) if row[-2] else ()
-    return TaskRow._make((bag, task, *row[1:5], Outcome(row[5]), *row[6:-2], outputs))
+    machine = from_table(row[1])
+    return TaskRow._make((bag, task, machine, *row[2:5], Outcome(row[5]), *row[6:-2], outputs))
 
 
 def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:

@@ -14,7 +14,6 @@ from bats.common.messages import BagId
 from bats.master.brain.protocol.journal import event_from
 from bats.master.service.bags.bag import Bag, bag_from
 from bats.master.service.bags.replay import Recorded, Replayed
-from bats.master.service.machines.numbers import outside
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow, TaskRow
 
@@ -98,13 +97,13 @@ class Account:
         replayed = Replayed(bag, Recorded.of(bag, reader))
         run = replayed.engine.run
         for _, now, written in reader.events(bag.id):
-            replayed.hear(event_from(msgpack.unpackb(written)), now)
+            replayed.hear(event_from(msgpack.unpackb(written), bag.id), now)
             for machine in run.alive():
                 self.samples |= {
                     (bag.id, one.task, one.attempt) for one in machine.attempts() if one.sampling
                 }
         for machine in run.machines.values():
-            self.reserved[outside(bag.id, machine.id)] = machine.atus
+            self.reserved[machine.id] = machine.atus
 
 
 @dataclass(frozen=True, slots=True)

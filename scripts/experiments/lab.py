@@ -215,7 +215,7 @@ def read(
         tasks = list(reader.every_task(bag))
         return Live(
             account(reader, bag),
-            [(now, event_from(msgpack.unpackb(raw))) for _, now, raw in reader.events(bag)],
+            [(now, event_from(msgpack.unpackb(raw), bag)) for _, now, raw in reader.events(bag)],
             tasks,
             [output(reader, bag, row.task, 0, "out", 0)["data"] for row in tasks],
             schedules,

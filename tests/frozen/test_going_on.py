@@ -34,7 +34,8 @@ def books(state: Path) -> Books:
 def ended_since(state: Path, events: int) -> set[TaskId]:
     """Tasks of which an attempt has ended since, however it did."""
     with Reader(state) as reader:
-        heard = [event_from(msgpack.unpackb(event)) for *_, event in reader.events(BAG, events)]
+        written = [msgpack.unpackb(event) for *_, event in reader.events(BAG, events)]
+    heard = [event_from(one, BAG) for one in written]
     return {e.task for event in heard if isinstance(event, Ended) for e in event.endings}
 
 

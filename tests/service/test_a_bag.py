@@ -24,7 +24,7 @@ async def test_every_task_is_run_once_and_its_output_kept(client: Client) -> Non
     assert (status["state"], status["done"], status["failed"]) == ("complete", 100, 0)
     rows = await results(client, submitted["bag"])
     assert [row["task"] for row in rows] == list(range(100))
-    assert all(row["outcome"] == "done" and row["machine"] == 1 for row in rows)
+    assert all(row["outcome"] == "done" and row["machine"] == 1_000_001 for row in rows)
     log = await client.ask("log", bag=submitted["bag"], task=42)
     assert log["data"] == b"42\n"
     assert Path(log["path"]).read_text() == "42\n"
@@ -90,7 +90,7 @@ async def test_a_live_runs_journal_replays_to_the_same_commands(
     engine = Engine(master.bags.loaded[bag["bag"]].bag.settings)
     for (_, now, written), (then, _, commands) in zip(events, seen, strict=True):
         assert now == then
-        assert engine.handle(event_from(msgpack.unpackb(written)), now) == commands
+        assert engine.handle(event_from(msgpack.unpackb(written), bag["bag"]), now) == commands
         engine.check()
     assert engine.over
 

@@ -106,7 +106,7 @@ async def test_a_retried_task_gives_its_result_back_and_gets_another(folder: Pat
 
 async def test_the_row_of_a_machine_follows_its_life(folder: Path):
     store = Store(folder, "1.0")
-    born = MachineRow(MachineId(1), B1, "small", "ssh", requested=1.0, public_key=b"k" * 32)
+    born = MachineRow(MachineId(1_000_001), B1, "small", "ssh", requested=1.0, public_key=b"k" * 32)
     gone = born._replace(address="host", charged_since=2.0, gone=9.0, cost=money("0.08"))
     store.machine(born)
     store.machine(gone)
@@ -221,3 +221,26 @@ async def test_runtimes_are_summed_up_per_cluster(folder: Path, finished: Make):
         assert (a.cpu_seconds, a.peak_kib) == (2.25, 2048)
         assert (b.results, b.done, b.mean_seconds) == (1, 0, 0.0)
         assert list(reader.runtimes(B1, "a")) == [1.0, 2.0, 3.0]
+
+
+async def test_a_machine_started_by_hand_under_version_0_1_0_has_todays_number(
+    folder: Path, finished: Make, bag_row: MakeBag
+):
+    then, now = MachineId(7), MachineId(500_007)
+    row = MachineRow(then, BagId(0), "desk", "by hand", requested=1.0)
+    store = Store(folder, "0.1.0")
+    store.bag(bag_row(1))
+    store.machine(row)
+    store.results([finished(1, 3, wall=2.0)._replace(machine=then)])
+    store.results([finished(1, 4, wall=1.0)._replace(machine=now)])
+    await store.committed()
+    with store.reader() as reader:
+        assert reader.machines() == [row._replace(id=now)]
+        assert [one.machine for one in reader.every_task(B1)] == [now, now]
+        assert reader.tasks(B1, TaskQuery(machine=now)).total == 2
+        assert reader.busy_seconds(B1) == {now: 3.0}
+    store.machine(row._replace(id=now, gone=9.0))
+    await store.committed()
+    with store.reader() as reader:
+        assert reader.machines() == [row._replace(id=now, gone=9.0)]
+    await store.close()

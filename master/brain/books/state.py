@@ -169,7 +169,7 @@ class Run:
         self.ended_at: float | None = None
         self.out: list[Command] = []
         self.oracle: object = None  # the simulator's knowledge of true runtimes; never live
-        self.last_machine = MachineId(0)  # the highest number given
+        self.last_machine = settings.numbers_after  # the highest number given
 
     # --- words and ends --------------------------------------------------------------------------
 

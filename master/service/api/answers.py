@@ -19,7 +19,6 @@ from bats.master.service.api.plain_data import plain
 from bats.master.service.bags.bag import OPEN, PAUSED, Bag, bag_from
 from bats.master.service.bags.explanations import ways_out
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import inside, outside
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader, TaskQuery
 from bats.master.store.rows import BagRow, MachineRow, TaskRow
@@ -197,8 +196,8 @@ def machines(rows: list[MachineRow], runner: Runner | None) -> list[Body]:
     for row in rows:
         facts = plain(row)
         del facts["public_key"]
-        facts |= living.get(inside(row.id), {"state": "gone"})
-        told.append({**facts, "id": inside(row.id), "number": row.id})
+        facts |= living.get(row.id, {"state": "gone"})
+        told.append({**facts, "id": row.id, "number": row.id})
     return told
 
 
@@ -225,7 +224,7 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
         text=body.get("filter") or "",
         outcomes=tuple(known[one] for one in outcomes),
         cluster=str(body.get("cluster") or ""),
-        machine=machine if type(machine) is int else None,
+        machine=MachineId(machine) if type(machine) is int else None,
         sort=body.get("sort") or usual.sort,
         descending=bool(body.get("descending")),
         offset=max(0, body.get("offset") or 0),
@@ -236,7 +235,7 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
 def task_row(row: TaskRow, bag: Bag) -> Body:
     return {
         **plain(row),
-        "machine": inside(row.machine),
+        "machine": row.machine,
         "outcome": row.outcome.name.lower(),
         "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
     }
@@ -251,7 +250,7 @@ def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
     if runner is None:
         return {}
     living = view(runner.engine.run, runner.clock()).machines
-    return {outside(runner.id, MachineId(one.id)): one.cost for one in living}
+    return {MachineId(one.id): one.cost for one in living}
 
 
 def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money]) -> Rates:

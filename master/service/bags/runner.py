@@ -6,7 +6,7 @@ are told to run or kill goes out at once, for a restart finds out from them what
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -50,13 +50,13 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.protocol.journal import plain
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.bags.bag import RUNNING, Bag
 from bats.master.service.bags.clock import BagClock
 from bats.master.service.bags.explanations import ways_out, why
 from bats.master.service.bags.predictions import Predictions
 from bats.master.service.bags.replay import Replayed
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.service.transfers import Files, Wanted, target_of
@@ -70,9 +70,9 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines; they are named as seen from outside."""
+    """Who starts and stops this bag's machines."""
 
-    def start(self, runner: "Runner", cluster: int, machines: list[MachineId]) -> None: ...
+    def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
     def stop(self, machine: MachineId, reason: str) -> None: ...
 
@@ -100,7 +100,7 @@ class Runner:
         self.clock = BagClock(began, replayed.last, bag.anchor)
         bag.anchor = self.clock.anchor
         self.began = began
-        self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
+        self.machines: dict[MachineId, MachineRow] = {}
         self.revision = 0  # raised when something a waiting client cares for has changed
         self.changed = asyncio.Event()
         self._replayed: Replayed | None = replayed
@@ -178,7 +178,7 @@ class Runner:
         if dropped := replayed.dropped():
             self.happen(Retried(tuple(dropped)))
         for machine in unasked:
-            self.gone(outside(self.id, machine), None, Cause.STOPPED, "it was never asked for")
+            self.gone(machine, None, Cause.STOPPED, "it was never asked for")
 
     def resume(self) -> None:
         """After a restart: look at everything anew."""
@@ -188,18 +188,16 @@ class Runner:
 
     def _start_machines(self, command: StartMachines) -> None:
         offering = self.bag.settings.offerings[command.cluster]
-        machines = [outside(self.id, machine) for machine in command.machines]
-        for machine in machines:
+        for machine in command.machines:
             row = MachineRow(
                 machine, self.id, offering.name, offering.backend, requested=self.clock()
             )
             self.machines[machine] = row
             self._store.machine(row)
-        self._store.then(lambda: self._around.fleet.start(self, command.cluster, machines))
+        self._store.then(lambda: self._around.fleet.start(self, command.cluster, command.machines))
 
     def _stop_machine(self, command: StopMachine) -> None:
-        machine = outside(self.id, command.machine)
-        self._store.then(lambda: self._stop(machine, command.reason))
+        self._store.then(lambda: self._stop(command.machine, command.reason))
 
     def _stop(self, machine: MachineId, reason: str) -> None:
         if not by_hand(machine):
@@ -210,14 +208,14 @@ class Runner:
         self._around.freed(machine)
 
     def _run_tasks(self, command: RunTasks) -> None:
-        self._workers.run(outside(self.id, command.machine), self.id, command.orders)
+        self._workers.run(command.machine, self.id, command.orders)
 
     def _kill_task(self, command: KillTask) -> None:
         attempt = AttemptId(self.id, command.task, command.attempt)
-        self._workers.kill(outside(self.id, command.machine), attempt)
+        self._workers.kill(command.machine, attempt)
 
     def _record(self, command: Record) -> None:
-        machine = outside(self.id, command.machine)
+        machine = command.machine
         rows = [self._finished(machine, self._result(ending)) for ending in command.endings]
         self._store.results(rows)
         for row in rows:
@@ -273,14 +271,13 @@ class Runner:
         )  # fmt: skip
 
     def _renew_lease(self, command: RenewLease) -> None:
-        self._leases[command.machine] = command.until
-        machine = outside(self.id, command.machine)
+        machine = command.machine
+        self._leases[machine] = command.until
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
         """By the clock: what is reserved may reach further than a dead master should cost."""
-        for number in self._leases:
-            machine = outside(self.id, number)
+        for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
 
@@ -319,7 +316,7 @@ class Runner:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    # --- what the world says, machines named as seen from outside ---------------------------------
+    # --- what the world says ----------------------------------------------------------------------
 
     def joined(self, worker: Worker, cluster: int = -1) -> None:
         machine = worker.machine
@@ -334,7 +331,7 @@ class Runner:
             self._store.machine(row)
         holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self.id]
         places = max(1, worker.slots // self.bag.settings.task_slots)
-        self.happen(Joined(inside(machine), places, tuple(holding), cluster))
+        self.happen(Joined(machine, places, tuple(holding), cluster))
         for attempt in worker.holding:
             if attempt.bag != self.id:
                 self._workers.kill(machine, attempt)
@@ -353,7 +350,7 @@ class Runner:
                 for r in known
             ]
         )
-        self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
+        self.happen(Ended(machine, endings), {(r.task, r.attempt): r for r in known})
 
     def _why(self, result: Result) -> str:
         """That it failed, if it did; such as are done are many, and their parameters cost time."""
@@ -372,8 +369,7 @@ class Runner:
             if attempt not in {0, one.attempt}:
                 continue
             of = AttemptId(self.id, task, one.attempt)
-            machine = outside(self.id, one.machine)
-            seen = await self._workers.look(machine, of, stream, offset)
+            seen = await self._workers.look(one.machine, of, stream, offset)
             return (one.attempt, seen.data, seen.total) if seen else (one.attempt, b"", offset)
         return None
 
@@ -382,14 +378,14 @@ class Runner:
         return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
 
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
-        self.happen(Returned(inside(machine), tasks))
+        self.happen(Returned(machine, tasks))
 
     def silent(self, machine: MachineId) -> None:
-        self.happen(Silent(inside(machine)))
+        self.happen(Silent(machine))
 
     def found(self, machine: MachineId, unpaid_since: float | None) -> bool:
         """A machine that was held to be gone lives; whether the bag can pay for it and takes it."""
-        self.happen(Found(inside(machine), unpaid_since))
+        self.happen(Found(machine, unpaid_since))
         taken = self.wants(machine)
         if taken:
             row = self.machines[machine]._replace(gone=None, reason="")
@@ -400,14 +396,14 @@ class Runner:
 
     def announced(self, machine: MachineId, reason: str) -> None:
         """The provider takes it away soon."""
-        self.happen(Announced(inside(machine), reason))
+        self.happen(Announced(machine, reason))
         self._change()
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
         row = self.machines[machine]._replace(charged_since=since, address=address)
         self.machines[machine] = row
         self._store.machine(row)
-        self.happen(Charged(inside(machine), since))
+        self.happen(Charged(machine, since))
 
     def knows_key(self, machine: MachineId, public: str) -> None:
         """The key that this machine is admitted with, now and after a restart of the master."""
@@ -421,25 +417,24 @@ class Runner:
         now = self.clock()
         at = now if at is None else at
         if row is not None and row.gone is None:
-            known = self.engine.run.machines.get(inside(machine))
+            known = self.engine.run.machines.get(machine)
             since = known.charged_since if known else None
             cost = charge(known.offering, at - since) if known and since is not None else NOTHING
             cost = Money(row.cost + cost)  # of earlier lives, if it was once held to be gone
             self.machines[machine] = row._replace(gone=at, reason=detail or cause.value, cost=cost)
             self._store.machine(self.machines[machine])
-        self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
+        self.happen(Gone(machine, at, cause, detail.partition("\n")[0]))
         self._change()
 
     def vacate(self, reason: str) -> None:
         """Stop all of its machines, whatever they are paid for."""
         for machine in self.engine.run.alive():
-            self._stop(outside(self.id, machine.id), reason)
+            self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
         """How long this machine may live from now, as far as it is paid for."""
-        number = inside(machine)
-        until = self._leases.get(number)
-        known = self.engine.run.machines.get(number)
+        until = self._leases.get(machine)
+        known = self.engine.run.machines.get(machine)
         if known is None or known.offering.free:
             return LEASE_SECONDS if until is None else max(0.0, until - self.clock())
         if until is None:
@@ -450,7 +445,7 @@ class Runner:
 
     def wants(self, machine: MachineId) -> bool:
         """Whether this machine has a place in the engine's books, and is not to stop."""
-        known = self.engine.run.machines.get(inside(machine))
+        known = self.engine.run.machines.get(machine)
         return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
 
     def has_others_than(self, cluster: int) -> bool:

@@ -32,7 +32,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.wire.codec import encode
-from bats.master.service.machines.numbers import by_hand
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.worker import Worker
 from bats.master.service.wire.router import Router
 from bats.master.store.store import Store
