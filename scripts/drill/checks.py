@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.master.brain.protocol.journal import event_from
 from bats.master.service.bags.bag import Bag, bag_from
 from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow, TaskRow
+from bats.master.store.rows import MachineRow
 
 from .bed import Bed
 
@@ -48,7 +48,7 @@ class Account:
     bed: Bed
     statuses: dict[int, dict[str, Any]]
     notes: list[Note] = field(default_factory=list)
-    rows: dict[int, list[TaskRow]] = field(default_factory=dict)
+    rows: dict[int, list[Result]] = field(default_factory=dict)
     machines: list[MachineRow] = field(default_factory=list)
     duplicates: dict[int, int] = field(default_factory=dict)
     others: set[tuple[int, int, int]] = field(default_factory=set)  # attempts kept beside

@@ -9,19 +9,18 @@ import pytest
 from helpers.releases import Frozen, frozen
 from helpers.service import KillableMaster, becomes, over
 
-from bats.common.messages import BagId, TaskId
+from bats.common.messages import BagId, Result, TaskId
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.protocol.journal import event_from
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
 
 BAG = BagId(1)
 OTHERWISE = {"initial_workers": 1, "seed": 7}  # an engine that decides so asks for other machines
 
 
 class Books(NamedTuple):
-    results: dict[TaskId, TaskRow]
-    attempts: list[TaskRow]
+    results: dict[TaskId, Result]
+    attempts: list[Result]
     events: int
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.master.store.reader import TaskQuery
-from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.store import Store
 
-Make = Callable[..., Finished]
+Make = Callable[..., Result]
 MakeBag = Callable[..., BagRow]
 B1, B2 = BagId(1), BagId(2)
 
@@ -192,13 +192,13 @@ async def test_results_are_found_sorted_and_paged_as_a_plain_list_would_be(
             page = reader.tasks(B1, query)
             return [row.task for row in page.rows], page.total
 
-        failed = [row.result.task for row in rows if row.result.outcome]
+        failed = [row.task for row in rows if row.outcome]
         assert tasks(TaskQuery(outcomes=(Outcome.FAILED,))) == (failed, len(failed))
-        large = [r.result.task for r in rows if r.cluster == "large" and r.machine == 2]
+        large = [r.task for r in rows if r.cluster == "large" and r.machine == 2]
         assert tasks(TaskQuery(cluster="large", machine=2)) == (large, len(large))
-        slow = sorted(rows, key=lambda row: (-row.result.wall_seconds, row.result.task))
+        slow = sorted(rows, key=lambda row: (-row.wall_seconds, row.task))
         page = TaskQuery(sort="wall_seconds", descending=True, offset=20, limit=10)
-        assert tasks(page) == ([row.result.task for row in slow[20:30]], 200)
+        assert tasks(page) == ([row.task for row in slow[20:30]], 200)
         assert tasks(TaskQuery(text="X_%")) == (failed, len(failed))
         assert tasks(TaskQuery(text="line 14 ")) == ([14], 1)
         assert tasks(TaskQuery(text="34")) == ([34], 1)

@@ -87,7 +87,7 @@ def plain(event: Event) -> list[Any]:
         flat: list[Any] = []
         why: list[Any] = []
         for place, ending in enumerate(event.endings):
-            flat += ending[:4]
+            flat += ending.task, ending.attempt, ending.outcome, ending.seconds
             if ending.why:
                 why += place, ending.why
         return [5, event.machine, flat, why] if why else [5, event.machine, flat]

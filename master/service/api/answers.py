@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.folders import printed_path
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money, as_decimal
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
@@ -21,14 +22,14 @@ from bats.master.service.bags.explanations import ways_out
 from bats.master.service.bags.runner import Runner
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader, TaskQuery
-from bats.master.store.rows import BagRow, MachineRow, TaskRow
+from bats.master.store.results import told
+from bats.master.store.rows import BagRow, MachineRow
 
 Body = dict[str, Any]
 
 _PIECE: Final = 2000  # results in a chunk
 _PIECE_BYTES: Final = 256 << 10  # of a log
 _EXPORT_BYTES: Final = 256 << 10
-_TASKS_PER_FOLDER: Final = 1000  # as workers lay output out
 
 
 def find_bag(reader: Reader, wanted: Any) -> BagId:
@@ -232,11 +233,9 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
     )
 
 
-def task_row(row: TaskRow, bag: Bag) -> Body:
+def task_row(row: Result, bag: Bag) -> Body:
     return {
-        **plain(row),
-        "machine": row.machine,
-        "outcome": row.outcome.name.lower(),
+        **told(row),
         "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
     }
 
@@ -260,16 +259,16 @@ def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money])
     return {machine: costs.get(machine, 0) / busy[machine] for machine in busy if busy[machine]}
 
 
-def cost_share(row: TaskRow, rates: Rates) -> Money:
+def cost_share(row: Result, rates: Rates) -> Money:
     return Money(int(rates.get(row.machine, 0.0) * row.wall_seconds))  # all never exceed the bill
 
 
-def output_files(row: TaskRow) -> list[str]:
+def output_files(row: Result) -> list[str]:
     """What was fetched besides what it printed, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 
-def piece_of_results(reader: Reader, number: BagId, since: int) -> list[TaskRow]:
+def piece_of_results(reader: Reader, number: BagId, since: int) -> list[Result]:
     return list(islice(reader.every_task(number, TaskId(since)), _PIECE))
 
 
@@ -323,8 +322,7 @@ def output(
         )
     counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
     attempt = attempt or counts
-    suffix = f".{attempt}" if attempt > 1 else ""
-    path = Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
+    path = Path(bag.output_folder, printed_path(task, attempt, stream))
     try:
         with path.open("rb") as file:
             total = file.seek(0, 2)
@@ -366,7 +364,7 @@ def export(
         tasks_as_jsonl(reader.every_task(number), cast("TextIO", out), sweep.names, sweep.values)
     elif form == "csv":
         rates = cost_rates(reader, number, living)
-        more: dict[str, Callable[[TaskRow], object]] = {
+        more: dict[str, Callable[[Result], object]] = {
             "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
             "outputs": lambda row: " ".join(output_files(row)),
         }

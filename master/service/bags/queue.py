@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import structlog
@@ -28,7 +28,7 @@ from bats.master.service.options import Options
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
 from bats.master.store.reader import Reader
-from bats.master.store.rows import Finished, MachineRow
+from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
 
 log = structlog.get_logger()
@@ -375,19 +375,10 @@ class Bags:
         """It may come back; or its machine is gone, which its back end knows."""
         self._fleet.look(worker.machine)
 
-    def ended(self, worker: Worker, results: tuple[Result, ...]) -> None:
-        bags = {result.bag for result in results}
-        for bag in bags:
-            of_bag = [r for r in results if r.bag == bag] if len(bags) > 1 else list(results)
-            if runner := self.loaded.get(bag):
-                runner.ended_tasks(worker.machine, of_bag)
-            else:
-                self._results_of_ended_bag(worker, of_bag)
-
-    def _results_of_ended_bag(self, worker: Worker, results: list[Result]) -> None:
-        """Too late to matter to any plan, but not to the user."""
+    def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
+        """Of a bag that has ended: too late to matter to any plan, but not to the user."""
         done = [r for r in results if r.outcome == Outcome.DONE and self._existed(r.bag)]
-        self._store.results([Finished(r, worker.machine, "", 0.0) for r in done])
+        self._store.results([r._replace(machine=worker.machine) for r in done])
 
     def _existed(self, bag: BagId) -> bool:
         return 0 < bag <= self._last_bag

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgpack
@@ -15,7 +16,17 @@ import structlog
 
 from bats.common.billing import charge
 from bats.common.errors import StoreDamagedError
-from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
+from bats.common.folders import output_path
+from bats.common.messages import (
+    TOLD_BY_WORKER,
+    AttemptId,
+    BagId,
+    BagSpec,
+    MachineId,
+    Outcome,
+    Result,
+    TaskId,
+)
 from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.state import Phase
@@ -36,10 +47,10 @@ from bats.master.brain.protocol.commands import (
 )
 from bats.master.brain.protocol.events import (
     Announced,
+    AnyEnding,
     Cause,
     Charged,
     Ended,
-    Ending,
     Event,
     Found,
     Gone,
@@ -59,9 +70,9 @@ from bats.master.service.bags.predictions import Predictions
 from bats.master.service.bags.replay import Replayed
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
-from bats.master.service.transfers import Files, Wanted, target_of
+from bats.master.service.transfers import Files, Wanted
 from bats.master.store.blobs import is_sha256
-from bats.master.store.rows import DecisionRow, Finished, MachineRow, TaskRow
+from bats.master.store.rows import DecisionRow, MachineRow
 from bats.master.store.store import Store
 
 log = structlog.get_logger()
@@ -109,10 +120,8 @@ class Runner:
         self._store = around.store
         self._workers = around.workers
         self._loop = asyncio.get_running_loop()
-        self._events: deque[tuple[Event, Mapping[tuple[int, int], Result]]] = deque()
+        self._events: deque[Event] = deque()
         self._busy = False
-        self._results: dict[tuple[int, int], Result] = {}
-        self._from: MachineId = MachineId(-1)
         self._wake: asyncio.TimerHandle | None = None
         self._over = self.engine.over
 
@@ -120,15 +129,15 @@ class Runner:
     def id(self) -> BagId:
         return self.bag.id
 
-    def happen(self, event: Event, results: Mapping[tuple[int, int], Result] | None = None) -> None:
+    def happen(self, event: Event) -> None:
         """All events go through here; those that arise meanwhile wait their turn."""
-        self._events.append((event, results or {}))
+        self._events.append(event)
         if self._busy:
             return
         self._busy = True
         try:
             while self._events:
-                self._step(*self._events.popleft())
+                self._step(self._events.popleft())
         except StoreDamagedError:
             raise
         except Exception as error:
@@ -137,18 +146,17 @@ class Runner:
         finally:
             self._busy = False
 
-    def _step(self, event: Event, results: Mapping[tuple[int, int], Result]) -> None:
+    def _step(self, event: Event) -> None:
         now = self.clock()
         self._store.journal(self.id, now, _pack(plain(event)))
-        self._results = dict(results)
         commands = self.engine.handle(event, now)
         self.predictions.look(self.engine.run)
         if self._around.witness is not None:
             self._around.witness(self.id, now, event, commands)
         for command in commands:
             _OBEY[type(command)](self, command)
-        if self._results:
-            self._keep_the_rest()
+        if type(event) is Ended:
+            self._keep_the_rest(event, commands)
         run = self.engine.run
         if run.pause is not None and self.bag.state == RUNNING and not run.alive():
             self._around.parked(self)
@@ -215,60 +223,74 @@ class Runner:
         self._workers.kill(command.machine, attempt)
 
     def _record(self, command: Record) -> None:
-        machine = command.machine
-        rows = [self._finished(machine, self._result(ending)) for ending in command.endings]
-        self._store.results(rows)
-        for row in rows:
-            if row.result.outputs:
-                self._fetch(machine, row.result)
+        results = [
+            ending if isinstance(ending, Result) else self._made_up(command.machine, ending)
+            for ending in command.endings
+        ]
+        self._store.results(results)
+        for result in results:
+            if result.outputs:
+                self._fetch(result)
 
-    def _fetch(self, machine: MachineId, result: Result | TaskRow) -> None:
+    def _fetch(self, result: Result) -> None:
         """Get what the task left, now that its result counts."""
+        machine = result.machine
         wanted = []
         for name, sha256, size in result.outputs:
-            target = target_of(self.bag.output_folder, result.task, result.attempt, name)
-            if target is None or not is_sha256(sha256):
+            path = output_path(result.task, result.attempt, name)
+            if path is None or not is_sha256(sha256):
                 log.warning("refused: an output's name", machine=machine, name=name[:200])
             else:
-                wanted.append(Wanted(sha256, size, target))
+                wanted.append(Wanted(sha256, size, Path(self.bag.output_folder, path)))
         self._around.files.fetch(machine, wanted)
 
-    def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
+    def fetch_missing(self, results: Iterable[Result]) -> None:
         """After a restart: what had been recorded and not yet fetched."""
-        for row in rows:
-            if row.outputs and row.outcome is not Outcome.KILLED and self.wants(row.machine):
-                self._fetch(row.machine, row)
+        for result in results:
+            if (
+                result.outputs
+                and result.outcome is not Outcome.KILLED
+                and self.wants(result.machine)
+            ):
+                self._fetch(result)
 
-    def _keep_the_rest(self) -> None:
+    def _keep_the_rest(self, event: Ended, commands: Iterable[Command]) -> None:
         """Results that settled nothing: copies that came later, failures that are tried again."""
-        copies: list[Finished] = []
-        others: list[Finished] = []
-        for result in self._results.values():
-            finished = self._finished(self._from, result)
-            (copies if result.outcome == Outcome.DONE else others).append(finished)
-        self._results = {}
-        if copies:
+        recorded = {
+            id(ending)
+            for command in commands
+            if type(command) is Record
+            for ending in command.endings
+        }
+        if len(recorded) == len(event.endings):
+            return
+        rest = [e for e in event.endings if isinstance(e, Result) and id(e) not in recorded]
+        if copies := [result for result in rest if result.outcome is Outcome.DONE]:
             self._store.results(copies)
-        if others:
+        if others := [result for result in rest if result.outcome is not Outcome.DONE]:
             self._store.attempts(others)
-        for finished in others:
-            if finished.result.outputs and finished.result.outcome != Outcome.KILLED:
-                self._fetch(self._from, finished.result)
+        for result in others:
+            if result.outputs and result.outcome is not Outcome.KILLED:
+                self._fetch(result)
 
-    def _finished(self, machine: MachineId, result: Result) -> Finished:
-        row = self.machines.get(machine)
-        started = max(0.0, self.engine.run.now - result.wall_seconds)
-        return Finished(result, machine, row.offering if row else "", started)
-
-    def _result(self, ending: Ending) -> Result:
-        """As the worker told it; or, of a task that was given up with its machines, made up."""
-        if told := self._results.pop((ending.task, ending.attempt), None):
-            return told
+    def _made_up(self, machine: MachineId, ending: AnyEnding) -> Result:
+        """The result of a task that was given up with its machines: no worker tells it."""
         words = "given up: the machines that ran it broke down"
-        return Result(
-            self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
-            0.0, 0.0, 0, 0, words, 0,
+        return self._whole(
+            machine,
+            Result(
+                self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
+                0.0, 0.0, 0, 0, words, 0,
+            ),
         )  # fmt: skip
+
+    def _whole(self, machine: MachineId, told: Result) -> Result:
+        """What its worker told, with what only the master knows."""
+        row = self.machines.get(machine)
+        cluster = row.offering if row else ""
+        started = max(0.0, self.clock() - told.wall_seconds)
+        added = (machine, cluster, started, self._why(told))
+        return Result._make((*told[:TOLD_BY_WORKER], *added))
 
     def _renew_lease(self, command: RenewLease) -> None:
         machine = command.machine
@@ -337,20 +359,13 @@ class Runner:
                 self._workers.kill(machine, attempt)
         self._change()
 
-    def ended_tasks(self, machine: MachineId, results: list[Result]) -> None:
+    def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None:
         """Results of this bag, which may be of tasks that nobody waits for any more."""
         count = self.bag.sweep.count
         known = [result for result in results if result.task < count]
         if len(known) < len(results):
             log.warning("refused: results of tasks that do not exist", machine=machine)
-        self._from = machine
-        endings = tuple(
-            [
-                Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds, self._why(r))
-                for r in known
-            ]
-        )
-        self.happen(Ended(machine, endings), {(r.task, r.attempt): r for r in known})
+        self.happen(Ended(machine, tuple([self._whole(machine, result) for result in known])))
 
     def _why(self, result: Result) -> str:
         """That it failed, if it did; such as are done are many, and their parameters cost time."""
@@ -472,8 +487,6 @@ class Runner:
     def values(self, task: TaskId) -> tuple[str, ...]:
         return self.bag.sweep.values(task)
 
-
-_OUTCOMES: Final = tuple(Outcome)
 
 _OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
     StartMachines: Runner._start_machines,  # noqa: SLF001
