@@ -20,7 +20,7 @@ from bats.worker.tasks.bag import Bag
 from bats.worker.tasks.desk import Desk, Running
 from bats.worker.tasks.environment import own_environment
 from bats.worker.tasks.reaper import reaper
-from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.shared_output import SharedOutput
 from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError, Recipe
 
@@ -70,9 +70,9 @@ class Runner:
 
     def learn(self, spec: BagSpec) -> None:
         """Raises UsageError for templates that cannot be filled; submission refuses those."""
-        shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
+        shared = SharedOutput(spec.output_folder, self._mark) if spec.output_folder else None
         recipe = Recipe(spec, self._base, self._speed, self._home)
-        self._bags[spec.bag] = Bag(spec, recipe, shelf, self._files)
+        self._bags[spec.bag] = Bag(spec, recipe, shared, self._files)
         if self._files.inputs.need(spec):
             self.ready(spec.bag)
         else:

@@ -8,7 +8,7 @@ from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies import tail
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
-from bats.master.brain.protocol.events import Cause, Ending
+from bats.master.brain.protocol.events import AnyEnding, Cause, Ending
 from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
 from bats.master.brain.views import investments
 from bats.master.brain.views.outlook import outlook
@@ -123,9 +123,9 @@ def _better_left_to_others(run: Run, machine: Machine) -> bool:
     return outlook(run, run.planning_clusters(), without=machine).N_e == 0
 
 
-def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
+def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
     """Take in results. The first result of a task is recorded; its other copies are killed."""
-    recorded: list[Ending] = []
+    recorded: list[AnyEnding] = []
     for ending in endings:
         attempt = None
         if machine is not None:
@@ -135,7 +135,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
         if ending.outcome is Outcome.DONE:
             run.alike.broken = True
             if machine is not None:
-                run.observe(machine, ending)
+                run.observe(machine, ending.task, ending.seconds)
                 sampling.ended(run, machine.cluster, ending.task)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)

@@ -15,6 +15,7 @@ from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.tail import PERFECT, STRATEGIES
+from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import ASK, Sampling, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bags.bag import HELD, QUEUED, Bag
@@ -65,7 +66,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         bag,
         given.get("name") or sweep.name,
         sweep,
-        _settings(given, sweep, offerings, options),
+        replace(_settings(given, sweep, offerings, options), numbers_after=before_first(bag)),
         time.time(),
         str(folder),
         _inputs(given.get("inputs") or []) or (),
