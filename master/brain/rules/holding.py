@@ -13,7 +13,6 @@ from typing import Final
 from bats.common.billing import charge_atus
 from bats.master.brain.books.machine import Machine
 from bats.master.brain.books.state import Phase, Run
-from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.rules import fleet
 from bats.master.brain.views.investments import (
     LIKELY,
@@ -25,6 +24,7 @@ from bats.master.brain.views.investments import (
     lengths,
     owed,
 )
+from bats.master.brain.views.readonly import ProfileView
 
 SLACK: Final = 0.05
 """A reserve reaches beyond an expected end by so much of the task: clocks and tasks waver."""
@@ -103,7 +103,7 @@ def may_begin(run: Run, machine: Machine) -> bool:
     return cover(run, machine, (1 + SLACK) * known.mean_done)
 
 
-def _nothing_better(run: Run, machine: Machine, known: RuntimeProfile) -> bool:
+def _nothing_better(run: Run, machine: Machine, known: ProfileView) -> bool:
     """Whether nothing else runs that needs the money, and it should do for one more task."""
     if any(other.active for other in run.alive() if not other.offering.free):
         return False
@@ -113,7 +113,7 @@ def _nothing_better(run: Run, machine: Machine, known: RuntimeProfile) -> bool:
     return known.share_within(seconds) >= LIKELY
 
 
-def _affordable(run: Run, machine: Machine, known: RuntimeProfile) -> bool:
+def _affordable(run: Run, machine: Machine, known: ProfileView) -> bool:
     """Whether the money lasts for what runs, and for one more, to the quantile."""
     left = run.ledger.left
     if left is None:

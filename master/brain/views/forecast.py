@@ -11,8 +11,6 @@ from statistics import fmean
 
 from bats.common.billing import atus
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Run
 from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import plan_of
@@ -24,9 +22,10 @@ from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.known import known_runtimes
 from bats.master.brain.views.outlook import pace
 from bats.master.brain.views.prospects import supplies
+from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
-def promised(run: Run) -> tuple[Schedule, ...]:
+def promised(run: RunView) -> tuple[Schedule, ...]:
     """The schedules on offer, and what is done instead if a limit of the user's own decided."""
     plan = run.plan
     if plan is None or not run.schedules or run.chosen in {"", *(s.name for s in run.schedules)}:
@@ -42,7 +41,7 @@ def promised(run: Run) -> tuple[Schedule, ...]:
 
 
 def questions(
-    run: Run, schedules: Sequence[Schedule], confidence: float = 0.9
+    run: RunView, schedules: Sequence[Schedule], confidence: float = 0.9
 ) -> tuple[Question, ...]:
     """One for each schedule, in their order.
 
@@ -79,7 +78,7 @@ def questions(
     return tuple(asked)
 
 
-def _means(run: Run) -> Means | None:
+def _means(run: RunView) -> Means | None:
     """None where plans keep no room: the paper's way, and for a deadline."""
     if not prospects.by_timetable(run):
         return None
@@ -87,14 +86,14 @@ def _means(run: Run) -> Means | None:
     return prospects.means(run, by_now, supplies(run, by_now, hiring=True), NOTHING)
 
 
-def _money(run: Run, schedule: Schedule, allowed: Money) -> Money:
+def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
     """What is left of it; machines that were asked for with the choice have had their part."""
     left = run.ledger.left
     return allowed if left is None or schedule.name != run.chosen else left
 
 
 def _standing(
-    run: Run, clusters: tuple[Cluster, ...], samples: Sequence[Sequence[float]], mix: Mix
+    run: RunView, clusters: tuple[Cluster, ...], samples: Sequence[Sequence[float]], mix: Mix
 ) -> tuple[tuple[Standing, ...], int]:
     """The machines that the mix would keep, and the tasks that they and new ones would share.
 
@@ -114,7 +113,7 @@ def _standing(
     return tuple(keep), max(0, tasks)
 
 
-def _as_it_stands(run: Run, machine: Machine, sample: Sequence[float]) -> Standing:
+def _as_it_stands(run: RunView, machine: MachineView, sample: Sequence[float]) -> Standing:
     busy = []
     for attempt in machine.active.values():
         tau = run.now - attempt.since

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from bats.common.billing import charge_atus, first_atus
 from bats.common.money import UNITS, Money
 from bats.common.offering import Offering
-from bats.master.brain.books.state import Run
 from bats.master.brain.planning.means import SUREST
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.outlook import outlook
+from bats.master.brain.views.readonly import RunView
 
 
-def budget_for(run: Run, *, deadline_seconds: float | None = None) -> Money | None:
+def budget_for(run: RunView, *, deadline_seconds: float | None = None) -> Money | None:
     """What it takes with all the room for error, spent money included; None if nothing does."""
     if deadline_seconds is None and prospects.by_timetable(run):
         more = prospects.least_money(run, _room(run)) or prospects.least_money(run)
@@ -26,13 +26,13 @@ def budget_for(run: Run, *, deadline_seconds: float | None = None) -> Money | No
     return None if more is None else whole_cents(Money(run.ledger.committed + more))
 
 
-def least_for(run: Run) -> Money | None:
+def least_for(run: RunView) -> Money | None:
     """Likewise without any room: with less there is no plan at all."""
     more = prospects.least_money(run) if prospects.by_timetable(run) else _by_mix(run, None, 0.0)
     return None if more is None else Money(run.ledger.committed + more)
 
 
-def seconds_for(run: Run) -> float | None:
+def seconds_for(run: RunView) -> float | None:
     """How long after its beginning it would be done with all machines, were they asked for now."""
     clusters = run.planning_clusters()
     by_now = estimate(run)
@@ -57,12 +57,12 @@ def whole_cents(amount: Money) -> Money:
     return Money(-(-amount // cent) * cent)
 
 
-def _room(run: Run) -> float:
+def _room(run: RunView) -> float:
     """More than a plan keeps: who is told a number should not be told another one later."""
     return SUREST * run.settings.prudence
 
 
-def _by_mix(run: Run, deadline_seconds: float | None, room: float) -> Money | None:
+def _by_mix(run: RunView, deadline_seconds: float | None, room: float) -> Money | None:
     clusters = run.planning_clusters()
     tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
     left = math.inf

@@ -9,9 +9,8 @@ N_e = tasks in the bag - Σ ft; N_p = Σ floor((nr·ATU + η)·v), nr ATUs being
 import math
 from dataclasses import dataclass
 
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Run
 from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Outlook:
         return self.N_e > self.N_p
 
 
-def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
+def pace(run: RunView, machine: MachineView, cluster: Cluster) -> Pace:
     profile = run.clusters[machine.cluster].profile
     running = [run.now - attempt.since for attempt in machine.active.values()]
     expected = [profile.tail_mean(tau) for tau in running]
@@ -59,7 +58,9 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     return Pace(v, ft, delta - ft / v, 0)
 
 
-def outlook(run: Run, clusters: tuple[Cluster, ...], without: Machine | None = None) -> Outlook:
+def outlook(
+    run: RunView, clusters: tuple[Cluster, ...], without: MachineView | None = None
+) -> Outlook:
     """`clusters` carry the current T_i; `without` asks what the other machines would do."""
     n_e = run.tasks.waiting
     n_p = 0

@@ -10,8 +10,6 @@ from typing import Final
 
 from bats.common.billing import first_atus
 from bats.common.money import Money
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.learning.sample_size import DELTA, sample_size
 from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster
@@ -22,11 +20,12 @@ from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timet
 from bats.master.brain.views import investments
 from bats.master.brain.views.estimate import Estimate, estimate, typical_seconds
 from bats.master.brain.views.outlook import Outlook
+from bats.master.brain.views.readonly import ClusterView, MachineState, MachineView, RunView
 
 ALIKE: Final = 32
 """Machines whose paid time ends within such a part of a task are looked at as one."""
 
-Supply = tuple[Group, list[Machine]]
+Supply = tuple[Group, list[MachineView]]
 """Machines alike to a timetable; those still to be asked for are only counted."""
 
 
@@ -49,13 +48,13 @@ class Ahead:
         return any(stay.group.fresh for stay in self.table.stays)
 
 
-def money_left(run: Run) -> Money:
+def money_left(run: RunView) -> Money:
     """What a plan may count on: the cushion is not for planning with."""
     left = run.ledger.left
     return UNCOUNTED if left is None else left
 
 
-def by_timetable(run: Run) -> bool:
+def by_timetable(run: RunView) -> bool:
     """The paper's own way is taken without prudence, and for a deadline that can be met."""
     in_time = run.deadline_at is not None and not run.missed and run.now < run.deadline_at
     return bool(run.settings.prudence) and not in_time
@@ -65,7 +64,7 @@ SHARE_OF_STARTS: Final = 5
 """While little is known, one part in so many of the money may go into the starts of machines."""
 
 
-def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
+def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
     """The soonest end with room for error if the money allows, with less room if it does not.
 
     With less room, or while little is known, nothing but the cheapest kind of machine is begun:
@@ -88,14 +87,14 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     return Ahead(table, cheap, room, by_now.noise)
 
 
-def means(run: Run, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
+def means(run: RunView, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
     """For what is to be done yet."""
     errand = Errand(by_now.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
     groups = tuple(group for group, _ in supply)
     return Means(groups, errand, by_now.noise, money, run.settings.room)
 
 
-def _few(run: Run, group: Group) -> Group:
+def _few(run: RunView, group: Group) -> Group:
     if not group.fresh:
         return group
     c = run.clusters[group.cluster]
@@ -103,7 +102,7 @@ def _few(run: Run, group: Group) -> Group:
     return replace(group, count=min(group.count, most))
 
 
-def affordable_starts(run: Run, c: ClusterState) -> int:
+def affordable_starts(run: RunView, c: ClusterView) -> int:
     """How many new machines may start for a share of the money: a start is lost for good."""
     limit = run.ledger.limit
     start = c.boot_seconds * c.offering.price / c.offering.atu_seconds
@@ -123,7 +122,7 @@ def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
     return [(g, machines) for g, machines in supply if not g.fresh or g.cluster in cheap]
 
 
-def least_money(run: Run, room: float = 0.0) -> Money | None:
+def least_money(run: RunView, room: float = 0.0) -> Money | None:
     """What a timetable with so much room for error costs at least, within a hundredth."""
     by_now = estimate(run)
     cheap = _no_dear_ones_begun(supplies(run, by_now, hiring=True))
@@ -145,7 +144,7 @@ def least_money(run: Run, room: float = 0.0) -> Money | None:
     return Money(enough)
 
 
-def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
+def solve(run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
     """With room for error if the money allows, with less room if it does not."""
     for share in (1.0, 0.5, 0.0) if run.settings.prudence else (0.0,):
         solution = _solve_with_room(run, clusters, view, share)
@@ -155,7 +154,7 @@ def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | 
 
 
 def _solve_with_room(
-    run: Run, clusters: tuple[Cluster, ...], view: Outlook, share: float
+    run: RunView, clusters: tuple[Cluster, ...], view: Outlook, share: float
 ) -> Solution | None:
     """Room for three things that the formulas of the paper leave out.
 
@@ -185,7 +184,7 @@ def _solve_with_room(
     return solution
 
 
-def _solve_exactly(run: Run, problem: Problem) -> Solution | None:
+def _solve_exactly(run: RunView, problem: Problem) -> Solution | None:
     planner = PLANNERS[run.settings.planner]
     if run.deadline_at is not None:
         left = max(1e-3, run.deadline_at - run.now)
@@ -195,13 +194,13 @@ def _solve_exactly(run: Run, problem: Problem) -> Solution | None:
     return planner.fastest(problem)
 
 
-def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
+def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
     """Machines that are there, by when their paid time ends, and those that could be had."""
     found: list[Supply] = []
     for c in run.known():
         offering = c.offering
         T = typical_seconds(run, c) * by_now.longer
-        by_end: dict[tuple[int, bool], list[tuple[Machine, int]]] = {}
+        by_end: dict[tuple[int, bool], list[tuple[MachineView, int]]] = {}
         fine = max(1.0, T / ALIKE)
         for machine in run.living[c.index].values():
             if machine.state in (MachineState.UP, MachineState.REQUESTED):
@@ -250,7 +249,7 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
     return found
 
 
-def _held_atus(run: Run, machine: Machine) -> int:
+def _held_atus(run: RunView, machine: MachineView) -> int:
     """How many ATUs more will be reserved for what it runs, because it is held to its end."""
     if machine.offering.free or not investments.worth_holding(run, machine):
         return 0
