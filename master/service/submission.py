@@ -14,7 +14,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.policies.tail import PERFECT, STRATEGIES
+from bats.master.brain.policies.by_name import REPLICATORS
 from bats.master.brain.protocol.settings import ASK, Sampling, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bag import HELD, QUEUED, Bag
@@ -51,11 +51,12 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         if given.get(key) is not None and not fits(given[key]):
             said = what if isinstance(what, str) else f"one of {', '.join(what)}"
             raise UsageError(f"`{key}` should be {said}, not {quoted(given[key])}.")
-    if given.get("tail") == PERFECT:
+    if (tail := given.get("tail")) and REPLICATORS[tail].clairvoyant:
+        live = ", ".join(name for name, one in REPLICATORS.items() if not one.clairvoyant)
         raise UsageError(
-            f"The tail strategy `{PERFECT}` knows how long every task will take, which only a "
-            f"simulation does: see what it saves with `bats simulate --tail {PERFECT}`, and run "
-            f"the bag with one of {', '.join(name for name in STRATEGIES if name != PERFECT)}."
+            f"The tail strategy `{tail}` knows how long every task will take, which only a "
+            f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
+            f"bag with one of {live}."
         )
     offerings = _places(sweep, _offerings(given.get("offerings"), options))
     folder = Path(given.get("output_folder") or options.output_folder / str(bag))
@@ -260,7 +261,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "sampling": (lambda value: value in _SAMPLINGS, _SAMPLINGS),
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
-    "tail": (lambda value: _text(value) and value in STRATEGIES, STRATEGIES),
+    "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),
     "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),
     "upgrade": (_truth, "true or false"),

@@ -27,9 +27,9 @@ _SETTINGS: Final = {
 
 
 def tails() -> tuple[str, ...]:
-    from bats.master.brain.policies.tail import STRATEGIES
+    from bats.master.brain.policies.by_name import REPLICATORS
 
-    return tuple(STRATEGIES)
+    return tuple(REPLICATORS)
 
 
 def planners() -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 import heapq
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from itertools import count
+from typing import TYPE_CHECKING
 
 from bats.common.billing import charge
 from bats.common.messages import MachineId, TaskId
@@ -29,6 +31,12 @@ from bats.master.brain.protocol.commands import (
 )
 from bats.master.brain.protocol.events import Chosen, Ending
 from bats.master.brain.protocol.settings import Settings
+
+if TYPE_CHECKING:
+    from bats.master.brain.policies.by_name import Policies
+
+Oracle = Callable[[TaskId, int], float]
+"""True runtimes, of a task on a cluster's machines, which only a simulator has."""
 
 MANUAL = "manual"
 """The back end of machines that users start themselves: never asked for, taken when they come."""
@@ -123,8 +131,13 @@ class Plan:
 class Run:
     """One bag being run."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, policies: "Policies", oracle: Oracle | None = None
+    ) -> None:
         self.settings = settings
+        self.replicator = policies.replicator
+        self.planner = policies.planner
+        self._oracle = oracle
         self.rng = random.Random(settings.seed)
         self.now = 0.0
         self.phase = Phase.SAMPLING
@@ -168,7 +181,6 @@ class Run:
         self.began_at = 0.0
         self.ended_at: float | None = None
         self.out: list[Command] = []
-        self.oracle: object = None  # the simulator's knowledge of true runtimes; never live
         self.last_machine = MachineId(0)  # the highest number given
 
     # --- words and ends --------------------------------------------------------------------------
@@ -296,6 +308,11 @@ class Run:
         """For how long a stopped attempt of it had run, on the canonical cluster; 0: none was."""
         stopped = self.tasks.stopped.get(task)
         return self.to_canonical(*stopped) if stopped else 0.0
+
+    def true_seconds(self, task: TaskId, cluster: int) -> float:
+        """What the task takes there in truth, as a clairvoyant policy may ask."""
+        assert self._oracle is not None
+        return self._oracle(task, cluster)
 
     def to_canonical(self, cluster: int, seconds: float) -> float:
         line = self.clusters[cluster].line

@@ -8,7 +8,6 @@ from bats.common.messages import TaskId
 from bats.common.money import Money
 from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.schedules import Schedule, allowance, offers, pick
 from bats.master.brain.protocol.commands import Offer
 from bats.master.brain.protocol.events import Chosen
@@ -44,8 +43,9 @@ def offer(run: Run) -> None:
             for c, state in zip(clusters, run.clusters, strict=True)
         )
     N = outlook(run, clusters).N_e
-    planner = PLANNERS[run.settings.planner]
-    schedules = offers(clusters, N, planner=planner) if N and any(c.limit for c in clusters) else ()
+    schedules = (
+        offers(clusters, N, planner=run.planner) if N and any(c.limit for c in clusters) else ()
+    )
     if schedules != run.schedules:
         run.schedules = schedules
         run.out.append(Offer(schedules))

@@ -6,7 +6,6 @@ from bats.common.messages import Outcome, TaskId
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
-from bats.master.brain.policies import tail
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
 from bats.master.brain.protocol.events import Cause, Ending
 from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
@@ -74,8 +73,9 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
         task = sample.left[machine.cluster].pop()
         return run.tasks.send(task, machine.id, sampling=True)
     if run.phase is Phase.EXECUTING:
-        moved = tail.migrate(run, machine)
+        moved = run.replicator.move(run, machine)
         if moved is not None:
+            run.cancel_copies(moved)
             return run.tasks.send(moved, machine.id)
     if run.tasks.waiting and not _may_begin(run, machine):
         return None
@@ -105,10 +105,10 @@ def _copy(run: Run, machine: Machine) -> TaskId | None:
     What has to be paid for should end sooner here; chance is for paid time.
     """
     if machine.offering.free or not run.settings.prudence or investments.may_fit(run, machine):
-        return tail.replicate(run, machine)
-    if machine.leaving or not run.settings.replicate or not investments.can_pay_for_copies(run):
+        return run.replicator.copy(run, machine)
+    if machine.leaving or not investments.can_pay_for_copies(run):
         return None
-    return tail.stochastic(run, machine) if run.settings.tail != tail.NONE else None
+    return run.replicator.paid_copy(run, machine)
 
 
 def _better_left_to_others(run: Run, machine: Machine) -> bool:

@@ -8,7 +8,6 @@ from bats.common.units import counted
 from bats.master.brain.books.state import Run
 from bats.master.brain.learning.sample_size import DELTA
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.planning.problem import Problem
 from bats.master.brain.rules import fleet
@@ -96,9 +95,7 @@ def _what_finishing_costs(run: Run, clusters: tuple[Cluster, ...], N: int) -> st
     if by_timetable(run):
         N, least = run.tasks.waiting, least_money(run)
     else:
-        cheapest = PLANNERS[run.settings.planner].cheapest(
-            Problem(clusters, N, prospects.money_left(run))
-        )
+        cheapest = run.planner.cheapest(Problem(clusters, N, prospects.money_left(run)))
         least = None if cheapest is None else cheapest.cost
     rest = f"the last {counted(N, 'task')}"
     if least is None:

@@ -68,7 +68,7 @@ def questions(
                 schedule.mix,
                 allowed,
                 None if ends_at is None else max(0.0, ends_at - run.now),
-                replicate=run.settings.replicate and run.settings.tail != "none",
+                copying=run.replicator.foreseen,
                 confidence=confidence,
                 seed=run.settings.seed,
                 standing=standing,

@@ -235,20 +235,20 @@ def reserve_of(run: RunView) -> Money:
 
 def first_to_end(run: RunView, copies: Sequence[AttemptView]) -> AttemptView:
     """Of a task's copies the one that should end first; of equals the oldest."""
-    return min(copies, key=lambda copy: (_estimate(run, copy)[0], copy.attempt))
+    return min(copies, key=lambda copy: (estimate_of(run, copy)[0], copy.attempt))
 
 
-def _estimate(run: RunView, copy: AttemptView) -> tuple[float, float]:
+def estimate_of(run: RunView, copy: AttemptView) -> tuple[float, float]:
     """(ts - τs, tc) of one copy."""
     source = run.machines[copy.machine]
     tau = run.now - copy.since if copy.task in source.active else 0.0
     tc = run.canonical.tail_mean(run.to_canonical(source.cluster, tau) if tau else 0.0)
-    ts = _converter(run, source.cluster)(tc)
+    ts = converter(run, source.cluster)(tc)
     remaining = max(0.0, ts - tau)
     if source.state is not MachineState.UP:
         remaining = max(remaining, ts)  # silent or stopping: expect no result from it
     return remaining, tc
 
 
-def _converter(run: RunView, cluster: int) -> Callable[[float], float]:
+def converter(run: RunView, cluster: int) -> Callable[[float], float]:
     return run.clusters[cluster].line.convert

@@ -7,7 +7,6 @@ from bats.common.billing import charge_atus, first_atus
 from bats.common.money import UNITS, Money
 from bats.common.offering import Offering
 from bats.master.brain.planning.means import SUREST
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
@@ -69,5 +68,5 @@ def _by_mix(run: RunView, deadline_seconds: float | None, room: float) -> Money 
     if deadline_seconds is not None:
         left = max(1e-3, run.began_at + deadline_seconds - run.now)
     problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
-    found = PLANNERS[run.settings.planner].cheapest(problem)
+    found = run.planner.cheapest(problem)
     return None if found is None else found.cost

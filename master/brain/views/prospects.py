@@ -13,7 +13,6 @@ from bats.common.money import Money
 from bats.master.brain.learning.sample_size import DELTA, sample_size
 from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.planning.problem import Problem
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, cheapest_kinds
@@ -185,13 +184,12 @@ def _solve_with_room(
 
 
 def _solve_exactly(run: RunView, problem: Problem) -> Solution | None:
-    planner = PLANNERS[run.settings.planner]
     if run.deadline_at is not None:
         left = max(1e-3, run.deadline_at - run.now)
-        within = planner.cheapest(replace(problem, deadline_seconds=left))
+        within = run.planner.cheapest(replace(problem, deadline_seconds=left))
         if within is not None and within.cost <= problem.budget:
             return within
-    return planner.fastest(problem)
+    return run.planner.fastest(problem)
 
 
 def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:

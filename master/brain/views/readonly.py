@@ -7,7 +7,7 @@ refuses whoever would change something through them.
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
@@ -17,9 +17,13 @@ from bats.master.brain.books.state import MANUAL, Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.planners import Planner
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import Pause
 from bats.master.brain.protocol.settings import Settings
+
+if TYPE_CHECKING:
+    from bats.master.brain.policies.replication import Replicator
 
 __all__ = [
     "MANUAL",
@@ -239,6 +243,10 @@ class RunView(Protocol):
     @property
     def settings(self) -> Settings: ...
     @property
+    def planner(self) -> Planner: ...
+    @property
+    def replicator(self) -> "Replicator": ...
+    @property
     def rng(self) -> random.Random:
         """The bag's own chance: whoever draws from it draws the same when it is replayed."""
         ...
@@ -295,3 +303,6 @@ class RunView(Protocol):
     def planning_clusters(self, *, standing: bool = True) -> tuple[Cluster, ...]: ...
     def outlasted(self, task: TaskId) -> float: ...
     def to_canonical(self, cluster: int, seconds: float) -> float: ...
+    def true_seconds(self, task: TaskId, cluster: int) -> float:
+        """What the task takes there in truth: for clairvoyant policies, in a simulator."""
+        ...

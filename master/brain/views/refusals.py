@@ -3,7 +3,6 @@
 from bats.common.money import Money, show
 from bats.common.offering import Offering
 from bats.common.units import counted, in_words
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.views import needed
@@ -69,7 +68,7 @@ def too_dear(run: RunView, deadline_seconds: float, budget: Money | None) -> str
     clusters = run.planning_clusters()
     left = max(1e-3, run.began_at + deadline_seconds - run.now)
     problem = Problem(clusters, outlook(run, clusters).N_e, budget, left)
-    cheapest = PLANNERS[run.settings.planner].cheapest(problem)
+    cheapest = run.planner.cheapest(problem)
     if cheapest is None or run.ledger.committed + cheapest.cost <= budget:
         return ""
     enough = needed.budget_for(run, deadline_seconds=deadline_seconds)
