@@ -11,7 +11,13 @@ from typing import NamedTuple, Protocol
 
 from bats.common.messages import TaskId
 from bats.master.brain.learning.sample_size import sample_size
-from bats.master.brain.prediction.rollout import NO_COPIES, SOONER_OR_CHANCE, Copying
+from bats.master.brain.prediction.rollout import (
+    CHANCE,
+    NO_COPIES,
+    SOONER,
+    SOONER_OR_CHANCE,
+    Copying,
+)
 from bats.master.brain.views.investments import converter, estimate_of
 from bats.master.brain.views.readonly import AttemptView, MachineView, RunView, TaskState
 
@@ -63,7 +69,7 @@ class NoCopies(Replicator):
 class Random(Replicator):
     """Any task that runs on slower machines only."""
 
-    foreseen = SOONER_OR_CHANCE
+    foreseen = CHANCE
 
     def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
         return slower_elsewhere(run, machine)
@@ -72,7 +78,7 @@ class Random(Replicator):
 class Stochastic(Replicator):
     """The task with the most left of those that should be sooner done here."""
 
-    foreseen = SOONER_OR_CHANCE
+    foreseen = SOONER
 
     def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
         return sooner_here(run, machine)
@@ -89,7 +95,10 @@ class StochasticElseRandom(Replicator):
 
 
 class Migration(Stochastic):
-    """Tasks move to faster machines as soon as no more than a sample's worth of them waits."""
+    """Tasks move to faster machines as soon as no more than a sample's worth of them waits.
+
+    Predictions do not foresee moves, only the copies.
+    """
 
     def move(self, run: RunView, machine: MachineView) -> TaskId | None:
         if not 0 < run.tasks.waiting <= sample_size(len(run.tasks)):
