@@ -93,11 +93,11 @@ def _price_of_one(run: Run, c: Cluster) -> Money:
 def _what_finishing_costs(run: Run, clusters: tuple[Cluster, ...], N: int) -> str:
     least: Money | None
     if by_timetable(run):
-        N, least = run.tasks.waiting, least_money(run)
+        least = least_money(run)
     else:
         cheapest = run.planner.cheapest(Problem(clusters, N, prospects.money_left(run)))
         least = None if cheapest is None else cheapest.cost
-    rest = f"the last {counted(N, 'task')}"
+    rest = f"the last {counted(run.tasks.waiting, 'task')}"
     if least is None:
         return f"no machine can be had to finish {rest}"
     return (
