@@ -135,6 +135,7 @@ class Run:
         self, settings: Settings, policies: "Policies", oracle: Oracle | None = None
     ) -> None:
         self.settings = settings
+        self.provisioner = policies.provisioner
         self.replicator = policies.replicator
         self.planner = policies.planner
         self._oracle = oracle
@@ -278,9 +279,7 @@ class Run:
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
-            offering = c.with_its_boot
-            if not self.settings.prudence:  # the paper takes all paid time for worked
-                offering = replace(c.offering, boundary_seconds=0.0)
+            offering = self.provisioner.time.as_planned(c)
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
 

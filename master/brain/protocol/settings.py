@@ -37,7 +37,8 @@ class Settings:
     tail: str = "stochastic+random"
     planner: str = "knapsack"
     upgrade: bool = True  # take a meaningfully faster mix for the same money
-    prudence: float = 1.0  # 1: room for two standard errors, `room`; 0: as in the paper
+    provisioner: str = "timetable"
+    prudence: float = 1.0  # of the timetable, 1: room for two standard errors; 0: as in the paper
     monitor_seconds: float = 0.0  # 0: by tasks, ATU and what is left
     retries: int = 1  # how often a task may fail before it is given up
     max_failures: int = 0  # tasks that may be given up, then it is paused; 0: a dozen alike
@@ -48,8 +49,3 @@ class Settings:
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
     seed: int = 0
-
-    @property
-    def room(self) -> float:
-        """What plans keep for what is not known yet, in standard errors."""
-        return 2 * self.prudence

@@ -77,7 +77,7 @@ def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
         / machine.offering.atu_seconds
         for machine in run.alive()
     )
-    tasks = run.tasks.unfinished * (1 + run.settings.room * noise)
+    tasks = run.tasks.unfinished * (1 + run.provisioner.room * noise)
     money = Money(left + round(ahead))
     plan = run.planner.fastest(Problem(clusters, tasks, money))
     return plan.mix if plan else (0,) * len(clusters)

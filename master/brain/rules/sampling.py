@@ -36,7 +36,7 @@ def begin(run: Run) -> None:
             fleet.start(run, c.index, min(c.offering.max_machines, settings.tasks))
     if settings.known:
         _take_as_known(run, settings.known)
-    if settings.sampling is Sampling.NONE:
+    if not run.provisioner.samples:
         run.phase = Phase.EXECUTING
         start_all(run)
         return
@@ -83,7 +83,7 @@ def complete(run: Run) -> bool:
         )
     if any(sample.open[c.index] for c in part):
         return False
-    if run.settings.prudence and not run.tasks.in_flight:
+    if run.provisioner.learns_on and not run.tasks.in_flight:
         return True
     return run.tasks.done + run.tasks.counts[TaskState.FAILED] >= sample.size
 
@@ -92,7 +92,7 @@ def plans_by_budget(run: Run) -> bool:
     """No offer sets the limit: plan as soon as it can be done with room for error, learn on."""
     settings, sample = run.settings, run.sample
     own_limit = settings.rule == FASTEST and settings.budget is not None
-    return bool(settings.prudence and own_limit and sample and sample.pairs)
+    return bool(run.provisioner.learns_on and own_limit and sample and sample.pairs)
 
 
 def enough(run: Run, c: ClusterState) -> bool:
@@ -134,35 +134,6 @@ def _not_worth_more(run: Run, c: ClusterState) -> bool:
         if other is not c and enough(run, other) and not other.offering.free
     ]
     return mine is not None and any(price is not None and price <= mine for price in others)
-
-
-def keeps(run: Run, machine: Machine) -> bool:
-    """Whether the sample needs this machine beyond its paid ATUs.
-
-    It does while the machine runs a sample task, or when sample tasks are left and no other
-    machine of the cluster stays; and one machine of the most profitable type goes on until the
-    sample has its size.
-    """
-    sample = run.sample
-    if sample is None or run.phase is not Phase.SAMPLING:
-        return False
-    mine = sample.open[machine.cluster]
-    if any(attempt.task in mine for attempt in machine.attempts()):
-        return True
-    others = [m for m in run.staying(machine.cluster) if m is not machine]
-    if sample.left[machine.cluster] and not others:
-        return True
-    return not others and machine.cluster == most_profitable(run)
-
-
-def most_profitable(run: Run) -> int | None:
-    """The cluster whose finished tasks have cost least money each, so far."""
-    best: tuple[float, int] | None = None
-    for c in _taking_part(run):
-        mean = _mean_so_far(run, c)
-        if mean is not None:
-            best = min(best or (_price(c, mean), c.index), (_price(c, mean), c.index))
-    return None if best is None else best[1]
 
 
 def least_mean(run: Run, c: ClusterState) -> float:
@@ -279,7 +250,7 @@ def restart(run: Run) -> int:
 def begin_again(run: Run) -> bool:
     """Go on with the sample of a bag that had ended before it was complete."""
     sample = run.sample
-    if sample is None or run.known() or not run.settings.prudence:
+    if sample is None or run.known() or not run.provisioner.learns_on:
         return False
     for left, still in zip(sample.left, sample.open, strict=True):
         left.clear()
@@ -329,7 +300,7 @@ def _draw_sample(run: Run) -> Sample:
     clusters = [c for c in run.clusters if c.startable]
     if settings.sampling is Sampling.REGRESSION and len(clusters) > 1:
         sample.pairs = min(settings.replicated, sample.size)
-        if settings.prudence and settings.tasks // REPLICATED_SHARE < sample.pairs:
+        if run.provisioner.learns_on and settings.tasks // REPLICATED_SHARE < sample.pairs:
             # Of a small bag those are taken that end first: they are the short ones.
             sample.pairs = max(1, settings.tasks // REPLICATED_SHARE)
             return sample
@@ -366,7 +337,7 @@ def _workers(run: Run, priced: list[ClusterState]) -> list[int]:
 
 def _too_many(run: Run, workers: list[int]) -> bool:
     """Whether their first tasks would be too much of the bag to learn which kind is best for it."""
-    to_learn = run.settings.prudence and len(workers) > 1
+    to_learn = run.provisioner.learns_on and len(workers) > 1
     return bool(to_learn) and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > run.settings.tasks
 
 

@@ -9,19 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from bats.common.billing import atus
 from bats.common.money import NOTHING, Money
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import plan_of
 from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, Standing
-from bats.master.brain.views import prospects
-from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.known import known_runtimes
 from bats.master.brain.views.outlook import pace
-from bats.master.brain.views.prospects import supplies
 from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
@@ -55,7 +50,7 @@ def questions(
     ends_at = run.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
-    means = _means(run)
+    means = run.provisioner.means(run)
     asked = []
     for schedule in schedules:
         allowed = allowance(schedule, left)
@@ -76,14 +71,6 @@ def questions(
             )
         )
     return tuple(asked)
-
-
-def _means(run: RunView) -> Means | None:
-    """None where plans keep no room: the paper's way, and for a deadline."""
-    if not prospects.by_timetable(run):
-        return None
-    by_now = estimate(run)
-    return prospects.means(run, by_now, supplies(run, by_now, hiring=True), NOTHING)
 
 
 def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
@@ -121,9 +108,7 @@ def _as_it_stands(run: RunView, machine: MachineView, sample: Sequence[float]) -
         busy.append(fmean(longer) - tau if longer else 0.0)
     idle = [0.0] * (machine.offering.slots - len(busy))
     since = run.now if machine.charged_since is None else machine.charged_since
-    entered = machine.atus
-    if run.settings.prudence:  # what is reserved need not be entered
-        entered = atus(machine.offering, run.now - since)
+    entered = run.provisioner.time.entered(machine, run.now)
     return Standing(machine.cluster, (*busy, *idle), run.now - since, entered)
 
 

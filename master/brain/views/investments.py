@@ -92,12 +92,12 @@ def task_price(run: RunView) -> float | None:
         for c in run.clusters
         if not c.offering.free
         and (c.startable or run.living[c.index])
-        and (mean := _mean(run, c.index)) is not None
+        and (mean := mean_of(run, c.index)) is not None
     ]
     return min(prices, default=None)
 
 
-def _mean(run: RunView, cluster: int) -> float | None:
+def mean_of(run: RunView, cluster: int) -> float | None:
     c = run.clusters[cluster]
     if c.profile.count:
         return typical_seconds(run, c)

@@ -1,13 +1,12 @@
 """What all of a run needs, sample and rest together: the numbers that would do."""
 
-import math
 from collections.abc import Iterable
 
 from bats.common.billing import charge_atus, first_atus
 from bats.common.money import UNITS, Money
 from bats.common.offering import Offering
 from bats.master.brain.planning.means import SUREST
-from bats.master.brain.planning.problem import Problem, all_machines
+from bats.master.brain.planning.problem import all_machines
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.outlook import outlook
@@ -16,18 +15,19 @@ from bats.master.brain.views.readonly import RunView
 
 def budget_for(run: RunView, *, deadline_seconds: float | None = None) -> Money | None:
     """What it takes with all the room for error, spent money included; None if nothing does."""
-    if deadline_seconds is None and prospects.by_timetable(run):
-        more = prospects.least_money(run, _room(run)) or prospects.least_money(run)
-    else:
-        more = _by_mix(run, deadline_seconds, _room(run))
-        if more is None:  # in the time that is left there is none for error
-            more = _by_mix(run, deadline_seconds, 0.0)
+    for room in (_room(run), 0.0):
+        if deadline_seconds is None:
+            more = run.provisioner.least_money(run, room)
+        else:
+            more = prospects.least_by_mix(run, room, deadline_seconds=deadline_seconds)
+        if more is not None:  # else there is no room for error in what is left
+            break
     return None if more is None else whole_cents(Money(run.ledger.committed + more))
 
 
 def least_for(run: RunView) -> Money | None:
     """Likewise without any room: with less there is no plan at all."""
-    more = prospects.least_money(run) if prospects.by_timetable(run) else _by_mix(run, None, 0.0)
+    more = run.provisioner.least_money(run)
     return None if more is None else Money(run.ledger.committed + more)
 
 
@@ -58,15 +58,4 @@ def whole_cents(amount: Money) -> Money:
 
 def _room(run: RunView) -> float:
     """More than a plan keeps: who is told a number should not be told another one later."""
-    return SUREST * run.settings.prudence
-
-
-def _by_mix(run: RunView, deadline_seconds: float | None, room: float) -> Money | None:
-    clusters = run.planning_clusters()
-    tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
-    left = math.inf
-    if deadline_seconds is not None:
-        left = max(1e-3, run.began_at + deadline_seconds - run.now)
-    problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
-    found = run.planner.cheapest(problem)
-    return None if found is None else found.cost
+    return SUREST / 2 * run.provisioner.room

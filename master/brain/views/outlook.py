@@ -47,10 +47,7 @@ def pace(run: RunView, machine: MachineView, cluster: Cluster) -> Pace:
     if machine.offering.free:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
-    works_until = machine.paid_until(run.now)  # the paper knows no boundary
-    if run.settings.prudence:  # what is reserved need not be entered
-        works_until = machine.billed_until(run.now) - machine.offering.boundary_seconds
-    delta = works_until - run.now - left
+    delta = run.provisioner.time.works_until(machine, run.now) - run.now - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0
         return Pace(v, 0, delta, unfit)

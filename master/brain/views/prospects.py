@@ -14,11 +14,11 @@ from bats.master.brain.learning.sample_size import DELTA, sample_size
 from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
-from bats.master.brain.planning.problem import Problem
+from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, cheapest_kinds
 from bats.master.brain.views import investments
 from bats.master.brain.views.estimate import Estimate, estimate, typical_seconds
-from bats.master.brain.views.outlook import Outlook
+from bats.master.brain.views.outlook import Outlook, outlook
 from bats.master.brain.views.readonly import ClusterView, MachineState, MachineView, RunView
 
 ALIKE: Final = 32
@@ -53,10 +53,9 @@ def money_left(run: RunView) -> Money:
     return UNCOUNTED if left is None else left
 
 
-def by_timetable(run: RunView) -> bool:
-    """The paper's own way is taken without prudence, and for a deadline that can be met."""
-    in_time = run.deadline_at is not None and not run.missed and run.now < run.deadline_at
-    return bool(run.settings.prudence) and not in_time
+def can_hire(run: RunView) -> bool:
+    """Whether machines of a known kind may be bought."""
+    return any(c.startable and not c.offering.free for c in run.known())
 
 
 SHARE_OF_STARTS: Final = 5
@@ -76,9 +75,9 @@ def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
     if not sampled:
         cheap = [(_few(run, g), machines) for g, machines in cheap]
     elif len(cheap) < len(supply):
-        table = means(run, by_now, supply, money_left(run)).table(run.settings.room)
+        table = means(run, by_now, supply, money_left(run)).table(run.provisioner.room)
         if table is not None:
-            return Ahead(table, supply, run.settings.room, by_now.noise)
+            return Ahead(table, supply, run.provisioner.room, by_now.noise)
     kept = means(run, by_now, cheap, money_left(run)).kept()
     if kept is None:
         return None
@@ -90,7 +89,7 @@ def means(run: RunView, by_now: Estimate, supply: Sequence[Supply], money: Money
     """For what is to be done yet."""
     errand = Errand(by_now.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
     groups = tuple(group for group, _ in supply)
-    return Means(groups, errand, by_now.noise, money, run.settings.room)
+    return Means(groups, errand, by_now.noise, money, run.provisioner.room)
 
 
 def _few(run: RunView, group: Group) -> Group:
@@ -121,7 +120,7 @@ def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
     return [(g, machines) for g, machines in supply if not g.fresh or g.cluster in cheap]
 
 
-def least_money(run: RunView, room: float = 0.0) -> Money | None:
+def least_by_timetable(run: RunView, room: float = 0.0) -> Money | None:
     """What a timetable with so much room for error costs at least, within a hundredth."""
     by_now = estimate(run)
     cheap = _no_dear_ones_begun(supplies(run, by_now, hiring=True))
@@ -143,9 +142,25 @@ def least_money(run: RunView, room: float = 0.0) -> Money | None:
     return Money(enough)
 
 
-def solve(run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
-    """With room for error if the money allows, with less room if it does not."""
-    for share in (1.0, 0.5, 0.0) if run.settings.prudence else (0.0,):
+def least_by_mix(
+    run: RunView, room: float = 0.0, *, deadline_seconds: float | None = None
+) -> Money | None:
+    """What a mix costs at least that finishes with so much room for error, by the deadline."""
+    clusters = run.planning_clusters()
+    tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
+    left = math.inf
+    if deadline_seconds is not None:
+        left = max(1e-3, run.began_at + deadline_seconds - run.now)
+    problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
+    found = run.planner.cheapest(problem)
+    return None if found is None else found.cost
+
+
+def solve(
+    run: RunView, clusters: tuple[Cluster, ...], view: Outlook, shares: Sequence[float]
+) -> Solution | None:
+    """The first of these shares of the room for error that the money allows."""
+    for share in shares:
         solution = _solve_with_room(run, clusters, view, share)
         if solution is not None:
             return solution
@@ -166,7 +181,7 @@ def _solve_with_room(
         return _solve_exactly(run, Problem(clusters, view.N_e, money_left(run)))
     reserve = share * max(c.offering.price for c in clusters if c.limit)
     money = Money(max(0, money_left(run) - int(reserve)))
-    error = share * run.settings.prudence * known.spread / math.sqrt(known.count)
+    error = share * run.provisioner.room / 2 * known.spread / math.sqrt(known.count)
     waste = share * (1 + known.spread**2) / 2
     tasks = view.N_e * (1 + error)
     solution: Solution | None = None

@@ -23,6 +23,7 @@ from bats.master.brain.protocol.commands import Pause
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
+    from bats.master.brain.policies.provisioning import Provisioner
     from bats.master.brain.policies.replication import Replicator
 
 __all__ = [
@@ -244,6 +245,8 @@ class RunView(Protocol):
     def settings(self) -> Settings: ...
     @property
     def planner(self) -> Planner: ...
+    @property
+    def provisioner(self) -> "Provisioner": ...
     @property
     def replicator(self) -> "Replicator": ...
     @property
