@@ -14,8 +14,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.policies.by_name import REPLICATORS
-from bats.master.brain.protocol.settings import ASK, Sampling, Settings
+from bats.master.brain.policies.by_name import REPLICATORS, SAMPLERS
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
@@ -179,7 +179,7 @@ def _settings(
         budget=None if budget is None else Money(budget),
         deadline_seconds=value("deadline_seconds", sweep.deadline_seconds),
         rule=value("rule", sweep.pick or usual.rule),
-        sampling=Sampling(value("sampling", usual.sampling.value)),
+        sampling=value("sampling", usual.sampling),
         initial_workers=value("initial_workers", usual.initial_workers),
         replicated=value("replicated", usual.replicated),
         replicate=value("replicate", sweep.replicate),
@@ -236,8 +236,6 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 4096
 
 
-_SAMPLINGS: Final = tuple(one.value for one in Sampling)
-
 POLICY: Final = (
     "tail",
     "planner",
@@ -258,7 +256,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "budget": (_whole(0), "an amount in billionths, 0 or more"),
     "deadline_seconds": (lambda value: _real(value) and value > 0, "a number of seconds above 0"),
     "rule": (is_rule, RULES),
-    "sampling": (lambda value: value in _SAMPLINGS, _SAMPLINGS),
+    "sampling": (lambda value: _text(value) and value in SAMPLERS, SAMPLERS),
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
     "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),

@@ -39,9 +39,9 @@ def planners() -> tuple[str, ...]:
 
 
 def samplings() -> tuple[str, ...]:
-    from bats.master.brain.protocol.settings import Sampling
+    from bats.master.brain.policies.by_name import SAMPLERS
 
-    return tuple(one.value for one in Sampling)
+    return tuple(SAMPLERS)
 
 
 def _named(names: Names, what: str) -> Reads:

@@ -103,7 +103,7 @@ class ClusterState:
 class Sample:
     """The state of the sampling phase (science.md, section 6)."""
 
-    __slots__ = ("base", "hired", "left", "observed", "open", "pairs", "replicated", "size")
+    __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
 
     def __init__(self, size: int, clusters: int) -> None:
         self.size = size  # n: how many distinct tasks
@@ -112,7 +112,6 @@ class Sample:
         self.left: list[list[TaskId]] = [[] for _ in range(clusters)]  # still to be sent there
         self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet
         self.observed: list[dict[TaskId, float]] = [{} for _ in range(clusters)]
-        self.base = 0
         self.hired: set[int] = set()  # clusters that every plan will want
 
 
@@ -136,6 +135,7 @@ class Run:
     ) -> None:
         self.settings = settings
         self.provisioner = policies.provisioner
+        self.sampler = policies.sampler
         self.replicator = policies.replicator
         self.planner = policies.planner
         self._oracle = oracle
@@ -314,7 +314,4 @@ class Run:
         return self._oracle(task, cluster)
 
     def to_canonical(self, cluster: int, seconds: float) -> float:
-        line = self.clusters[cluster].line
-        if line is SAME:
-            return seconds
-        return max((seconds - line.beta0) / line.beta1, 1e-9)
+        return self.clusters[cluster].line.back(seconds)

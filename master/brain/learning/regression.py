@@ -43,6 +43,12 @@ class Line:
             there = self.beta0 + self.beta1 * seconds
         return max(there, SHORTEST_SECONDS)
 
+    def back(self, seconds: float) -> float:
+        """The runtime here of a task that takes `seconds` there."""
+        if self is SAME:
+            return seconds
+        return max((seconds - self.beta0) / self.beta1, SHORTEST_SECONDS)
+
     def convert_all(self, runtimes: Iterable[float]) -> list[float]:
         return [self.convert(seconds) for seconds in runtimes]
 

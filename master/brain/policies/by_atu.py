@@ -12,17 +12,17 @@ from bats.master.brain.views.readonly import ClusterView, MachineView, Phase, Ru
 class ByAtu(PaidTime):
     patience_seconds = 0.0
 
-    def to_begin(self, run: RunView, machine: MachineView, *, paid_only: bool) -> float | None:  # noqa: ARG002
+    def to_begin(self, run: RunView, machine: MachineView, *, paid_only: bool) -> float | None:
         executing = run.phase is Phase.EXECUTING
         return None if executing and _better_left_to_others(run, machine) else 0.0
 
-    def to_sample(self, run: RunView, machine: MachineView) -> float | None:  # noqa: ARG002
+    def to_sample(self, run: RunView, machine: MachineView) -> float | None:
         return 0.0
 
-    def copies(self, run: RunView, machine: MachineView) -> Copies:  # noqa: ARG002
+    def copies(self, run: RunView, machine: MachineView) -> Copies:
         return Copies.ANY
 
-    def buys_work(self, run: RunView, machine: MachineView) -> bool:  # noqa: ARG002
+    def buys_work(self, run: RunView, machine: MachineView) -> bool:
         return True
 
     def why_stop(self, run: RunView, machine: MachineView) -> str:
@@ -39,10 +39,10 @@ class ByAtu(PaidTime):
             return "paid time elsewhere does the rest" if done_by_others else ""
         return "" if machine.active else "idle at the end of its paid time"
 
-    def to_pay(self, run: RunView, machine: MachineView) -> float | None:  # noqa: ARG002
+    def to_pay(self, run: RunView, machine: MachineView) -> float | None:
         return None
 
-    def to_renew(self, run: RunView, machine: MachineView) -> float | None:  # noqa: ARG002
+    def to_renew(self, run: RunView, machine: MachineView) -> float | None:
         return None
 
     def as_planned(self, cluster: ClusterView) -> Offering:
@@ -53,7 +53,7 @@ class ByAtu(PaidTime):
         """What is reserved is entered; the paper knows no boundary."""
         return machine.paid_until(now)
 
-    def entered(self, machine: MachineView, now: float) -> int:  # noqa: ARG002
+    def entered(self, machine: MachineView, now: float) -> int:
         return machine.atus
 
     def spent(self, run: RunView) -> Money:

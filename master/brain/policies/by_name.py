@@ -18,7 +18,8 @@ from bats.master.brain.policies.replication import (
     Stochastic,
     StochasticElseRandom,
 )
-from bats.master.brain.protocol.settings import Sampling, Settings
+from bats.master.brain.policies.samplers import Implicit, NoSample, Regression, Sampler
+from bats.master.brain.protocol.settings import Settings
 
 TIMETABLE: Final = "timetable"
 PAPER: Final = "paper"
@@ -30,6 +31,13 @@ PROVISIONERS: Final[dict[str, Callable[[Settings], Provisioner]]] = {
     COST_BLIND: lambda s: CostBlind(s.prudence) if s.prudence else CostBlindByAtu(),
 }
 """Which machines are bought and when, by name; one of your own is one more entry."""
+
+SAMPLERS: Final[dict[str, Sampler]] = {
+    "regression": Regression(),
+    "implicit": Implicit(),
+    "none": NoSample(),
+}
+"""How runtimes are learned, by the name given as `sampling`; one of your own is one more."""
 
 REPLICATORS: Final[dict[str, Replicator]] = {
     "none": NoCopies(),
@@ -47,18 +55,24 @@ class Policies:
     """What decides for one bag."""
 
     provisioner: Provisioner
+    sampler: Sampler
     replicator: Replicator
     planner: Planner
 
 
 def policies_of(settings: Settings) -> Policies:
-    return Policies(_provisioner(settings), _replicator(settings), PLANNERS[settings.planner])
+    return Policies(
+        _provisioner(settings),
+        SAMPLERS[settings.sampling],
+        _replicator(settings),
+        PLANNERS[settings.planner],
+    )
 
 
 def _provisioner(settings: Settings) -> Provisioner:
     """Until 0.1.0 it had no name: two other settings told which one it was, and still do."""
     name = settings.provisioner
-    if settings.sampling is Sampling.NONE:
+    if SAMPLERS[settings.sampling].blind:
         name = COST_BLIND
     elif name == TIMETABLE and not settings.prudence:
         name = PAPER

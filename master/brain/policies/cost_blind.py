@@ -26,7 +26,7 @@ class CostBlind(ByTimetable):
     time: PaidTime = _HeldToTheEnd()
     samples = False
 
-    def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:  # noqa: ARG002
+    def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:
         return None
 
 
@@ -34,5 +34,5 @@ class CostBlindByAtu(Paper):
     time: PaidTime = _HeldWhileTasksWait()
     samples = False
 
-    def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:  # noqa: ARG002
+    def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:
         return None

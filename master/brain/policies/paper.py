@@ -34,17 +34,17 @@ class Paper(Provisioner):
     def most_for_money(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Mix:
         return mixes.most_of_the_best(run, clusters, view.N_e, lambda c: charge(c.offering, 0.0))
 
-    def interval_seconds(self, run: RunView, shortest: float) -> float:  # noqa: ARG002
+    def interval_seconds(self, run: RunView, shortest: float) -> float:
         return shortest
 
     def offered(self, run: RunView) -> tuple[Cluster, ...]:
         return run.planning_clusters()
 
-    def allowed(self, run: RunView, by_schedule: Money) -> Money:  # noqa: ARG002
+    def allowed(self, run: RunView, by_schedule: Money) -> Money:
         return by_schedule
 
     def least_money(self, run: RunView, room: float = 0.0) -> Money | None:
         return prospects.least_by_mix(run, room)
 
-    def means(self, run: RunView) -> Means | None:  # noqa: ARG002
+    def means(self, run: RunView) -> Means | None:
         return None

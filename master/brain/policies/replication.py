@@ -42,7 +42,7 @@ class Replicator(Protocol):
         """Likewise, where the machine would have to be paid on for it."""
         return sooner_here(run, machine)
 
-    def move(self, run: RunView, machine: MachineView) -> TaskId | None:  # noqa: ARG002
+    def move(self, run: RunView, machine: MachineView) -> TaskId | None:
         """Before the bag is empty: a task to begin anew here; where it runs it is stopped."""
         return None
 
@@ -59,10 +59,10 @@ class Candidate(NamedTuple):
 class NoCopies(Replicator):
     """Every task runs once."""
 
-    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:  # noqa: ARG002
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
         return None
 
-    def paid_copy(self, run: RunView, machine: MachineView) -> TaskId | None:  # noqa: ARG002
+    def paid_copy(self, run: RunView, machine: MachineView) -> TaskId | None:
         return None
 
 

@@ -8,8 +8,8 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 
 
-class Sampling(enum.Enum):
-    """How runtimes are learned before money is committed (science.md, sections 3 and 6)."""
+class Sampling(enum.StrEnum):
+    """Ways to learn runtimes before money is committed (science.md, sections 3 and 6)."""
 
     REGRESSION = "regression"  # few tasks on every cluster, lines between clusters
     IMPLICIT = "implicit"  # a full sample on every cluster
@@ -29,7 +29,7 @@ class Settings:
     budget: Money | None = None
     deadline_seconds: float | None = None
     rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
-    sampling: Sampling = Sampling.REGRESSION
+    sampling: str = Sampling.REGRESSION
     known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from bats.common.messages import TaskId
 from bats.master.brain.learning.censored import completed
-from bats.master.brain.protocol.settings import Sampling
 from bats.master.brain.views.readonly import ClusterView, MachineView, RunView, TaskState
 
 
@@ -17,8 +16,7 @@ def known_runtimes(run: RunView, c: ClusterView) -> list[float]:
     done = c.profile.sample()
     if not done:
         return []
-    shared = run.settings.sampling is Sampling.REGRESSION
-    elapsed = longer_than(run, run.alive() if shared else run.living[c.index].values())
+    elapsed = longer_than(run, run.alive() if run.sampler.shared else run.living[c.index].values())
     return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
 
 

@@ -25,6 +25,7 @@ from bats.master.brain.protocol.settings import Settings
 if TYPE_CHECKING:
     from bats.master.brain.policies.provisioning import Provisioner
     from bats.master.brain.policies.replication import Replicator
+    from bats.master.brain.policies.samplers import Sampler
 
 __all__ = [
     "MANUAL",
@@ -247,6 +248,8 @@ class RunView(Protocol):
     def planner(self) -> Planner: ...
     @property
     def provisioner(self) -> "Provisioner": ...
+    @property
+    def sampler(self) -> "Sampler": ...
     @property
     def replicator(self) -> "Replicator": ...
     @property
