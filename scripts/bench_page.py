@@ -21,7 +21,7 @@ from page_bench import chromium, master
 
 from bats.master.client import connect, sweep
 
-from browser import DESKTOP, Page, opened  # isort: skip  # page_bench tells where it is
+from helpers.browser import DESKTOP, Page, opened  # isort: skip  # page_bench tells where it is
 
 TIMES = 5
 READY = (

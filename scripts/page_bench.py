@@ -13,7 +13,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 BATS: Final = ROOT / ".venv" / "bin" / "bats"
 
-sys.path.append(str(ROOT / "tests" / "web"))  # browser.py, which drives a tab
+sys.path.append(str(ROOT / "tests"))  # helpers.browser, which drives a tab
 
 
 @contextmanager

@@ -5,11 +5,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from helpers.waiting import until
+from helpers.workers import end_workers, processes_of
 from hypothesis import HealthCheck, settings
-from waiting import until
-from workers_here import end_workers, processes_of
 
-pytest_plugins = ["beds"]
+pytest_plugins = ["helpers.beds", "helpers.skips"]
 pytest.register_assert_rewrite("bats.deploy.testing")  # its assertions, too, say what was seen
 
 # How long an example takes says more about the computer than about us. The examples are the same

@@ -20,14 +20,14 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from bats.master.cli.picture import picture
+from bats.master.cli.display.live_view import picture
 from bats.master.client import Client, connect
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from page_bench import ROOT, bats, chromium, master  # noqa: E402
 
-from browser import DESKTOP, PHONE, Page, opened  # isort: skip # noqa: E402
+from helpers.browser import DESKTOP, PHONE, Page, opened  # isort: skip # noqa: E402
 
 TALL: Final = (DESKTOP[0], 1330)  # down to the decisions
 COLUMNS: Final = 104

@@ -3,8 +3,7 @@
 import random
 
 import pytest
-from market import cluster
-from test_frontier import KINDS
+from helpers.market import KINDS, cluster
 
 from bats.common.money import Money
 from bats.master.brain.planning.bounded import most_speed

@@ -3,10 +3,9 @@
 import math
 
 import pytest
+from helpers.market import cluster, every_plan, hourly, markets, tasks_left
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from market import cluster, every_plan, hourly, markets
-from test_knapsack import tasks_left
 
 from bats.common.money import NOTHING, money
 from bats.master.brain.planning.deadline import cheapest_within

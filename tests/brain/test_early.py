@@ -1,7 +1,7 @@
 """Machines that any plan will want do not wait for the slowest kind's sample."""
 
 import pytest
-from workbench import MINUTE, offering
+from helpers.workbench import MINUTE, offering
 
 from bats.common.money import money
 from bats.master.brain.books.state import Phase

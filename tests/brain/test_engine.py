@@ -1,7 +1,7 @@
 """The engine's rules, one story each: events and the time go in, commands come out."""
 
 import pytest
-from workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
+from helpers.workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId

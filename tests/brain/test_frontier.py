@@ -4,9 +4,9 @@ import random
 
 import numpy as np
 import pytest
+from helpers.market import KINDS, cluster, every_plan, markets, rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from market import cluster, every_plan, markets, rates
 from numpy.typing import NDArray
 
 from bats.common.money import NOTHING, Money, money
@@ -23,15 +23,6 @@ def textbook(clusters: tuple[Cluster, ...], cells: int) -> NDArray[np.float64]:
         for _ in range(c.limit):
             row[price:] = np.maximum(row[price:], row[:-price] + c.speed)
     return row
-
-
-KINDS = {
-    "any": lambda r, price: r.uniform(0.001, 1),
-    "about the same value": lambda r, price: price * r.uniform(0.95, 1.05),
-    "all of the same value": lambda r, price: price / 100,
-    "the large ones better": lambda r, price: price**1.2,
-    "the large ones worse": lambda r, price: price**0.8 * r.uniform(0.9, 1.1),
-}
 
 
 @pytest.mark.parametrize("seed", range(4))

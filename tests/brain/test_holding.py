@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from workbench import HOUR, MINUTE, Bench, offering, only, sent, settings
+from helpers.workbench import HOUR, MINUTE, Bench, offering, only, sent, settings
 
 from bats.common.billing import first_atus
 from bats.common.money import money

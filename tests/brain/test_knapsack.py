@@ -3,35 +3,23 @@
 import random
 
 import pytest
+from helpers.market import (
+    budgets,
+    cluster,
+    fastest_of_all,
+    hourly,
+    markets,
+    same,
+    tasks_left,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from market import cluster, every_plan, fastest_of_all, hourly, markets
 
 from bats.common.money import NOTHING, Money, money
 from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.planning.problem import TIE, Plan, Problem, all_machines
-
-tasks_left = st.one_of(st.integers(1, 12), st.integers(1, 100_000))
-
-
-def budgets(clusters: tuple[Cluster, ...], tasks: int, share: float, nudge: int) -> Money:
-    """Somewhere among the costs of all mixes, or just beside one of them."""
-    costs = sorted({plan.cost for plan in every_plan(clusters, tasks)})
-    if not costs:
-        return Money(nudge + 1)
-    return Money(max(0, costs[int(share * (len(costs) - 1))] + nudge))
-
-
-def same(found: Plan | None, best: Plan | None) -> bool:
-    if found is None or best is None:
-        return found is best
-    return (
-        abs(found.speed - best.speed) <= best.speed * TIE
-        and found.cost == best.cost
-        and found.machines == best.machines
-    )
+from bats.master.brain.planning.problem import Plan, Problem, all_machines
 
 
 @settings(max_examples=2000, deadline=None, derandomize=True)

@@ -1,7 +1,7 @@
 """A sample costs what may be spent to learn, and is not waited for when nothing brings it."""
 
 import pytest
-from workbench import offering
+from helpers.workbench import offering
 
 from bats.common.money import money
 from bats.master.brain.protocol.commands import BagOutcome

@@ -1,7 +1,7 @@
 """A machine that works can do without its master for its lease, whatever the ATU."""
 
 import pytest
-from workbench import MINUTE
+from helpers.workbench import MINUTE
 
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from workbench import Bench, free, only, sent, settings
+from helpers.workbench import Bench, free, only, sent, settings
 
 from bats.common.messages import MachineId
 from bats.master.brain.protocol import commands as do

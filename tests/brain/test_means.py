@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from workbench import HOUR, MINUTE
+from helpers.workbench import HOUR, MINUTE
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering

@@ -3,10 +3,9 @@
 import random
 
 import pytest
+from helpers.market import budgets, cluster, fastest_of_all, hourly, markets, same
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from market import cluster, fastest_of_all, hourly, markets
-from test_knapsack import budgets, same
 
 from bats.common.money import NOTHING, Money, money
 from bats.master.brain.planning.knapsack import knapsack

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from workbench import HOUR, Bench, free, offering, settings
+from helpers.workbench import HOUR, Bench, free, offering, settings
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.master.brain.books.state import Phase

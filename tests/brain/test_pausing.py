@@ -3,7 +3,7 @@ says so; then it goes on, whatever it was doing.
 """
 
 import pytest
-from workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
+from helpers.workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from workbench import HOUR, MINUTE
+from helpers.workbench import HOUR, MINUTE
 
 from bats.common.billing import charge
 from bats.common.money import Money, money

@@ -1,7 +1,7 @@
 """Every mix printed in the thesis is the exact optimum (science.md, section 4)."""
 
 import pytest
-from market import hourly
+from helpers.market import hourly
 
 from bats.common.money import money
 from bats.master.brain.planning.planners import PLANNERS

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from workbench import HOUR, Bench, offering, only, settings
+from helpers.workbench import HOUR, Bench, offering, only, settings
 
 from bats.common.money import Money, money
 from bats.master.brain.books.state import Phase

@@ -1,9 +1,8 @@
 """Schedules: six offers, ΔN and cushions as published, risky ones mended, and the user's choice."""
 
 import pytest
+from helpers.market import cluster, hourly, markets, tasks_left
 from hypothesis import given, settings
-from market import cluster, hourly, markets
-from test_knapsack import tasks_left
 
 from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, money

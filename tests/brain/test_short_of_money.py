@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from workbench import offering
+from helpers.workbench import offering
 
 from bats.common.money import money
 from bats.master.brain.protocol.settings import Settings

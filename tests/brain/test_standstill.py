@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from workbench import HOUR, MINUTE, offering, settings
+from helpers.workbench import HOUR, MINUTE, offering, settings
 
 from bats.common.messages import TaskId
 from bats.master.brain.books.state import Phase

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from workbench import HOUR, MINUTE, offering
+from helpers.workbench import HOUR, MINUTE, offering
 
 from bats.common.money import money
 from bats.master.brain.protocol.settings import Settings

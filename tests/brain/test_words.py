@@ -1,6 +1,6 @@
 """What is said of a decision is what it is for, and what is said of a wait is why."""
 
-from workbench import MINUTE, Bench, free, offering, settings
+from helpers.workbench import MINUTE, Bench, free, offering, settings
 
 from bats.common.messages import MachineId
 from bats.master.brain.books.machine import MachineState

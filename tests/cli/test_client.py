@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from programs import User
+from helpers.user import User
 
 from bats.common.errors import UnreachableError, UsageError
 from bats.master.client import connect, sweep

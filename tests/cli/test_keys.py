@@ -2,13 +2,13 @@
 
 import sys
 
-from programs import User
-from terminal import Terminal
-from waiting import until
+from helpers.terminal import Terminal
+from helpers.user import User
+from helpers.waiting import until
 
 PROGRAM = """
 import asyncio, pathlib, signal
-from bats.master.cli.keys import Keys
+from bats.master.cli.display.keyboard import Keys
 
 async def main():
     interrupted = asyncio.Event()

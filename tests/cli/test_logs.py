@@ -2,7 +2,7 @@
 
 import signal
 
-from programs import User
+from helpers.user import User
 
 SLOW = """
 command = 'echo begins; until [ -e {name}.go ]; do sleep 0.02; done; echo ends; echo oops >&2'

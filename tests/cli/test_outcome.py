@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal
 
-from programs import User
+from helpers.user import User
 
 CLOUDS = """
 [[offering]]

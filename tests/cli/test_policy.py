@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from programs import User
+from helpers.user import User
 
 from bats.master.cli.main import main
 

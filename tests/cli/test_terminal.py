@@ -5,9 +5,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from programs import BATS, User
-from terminal import Terminal
-from waiting import until
+from helpers.terminal import Terminal
+from helpers.user import BATS, User
+from helpers.waiting import until
 
 CLOUDS = """
 [[offering]]

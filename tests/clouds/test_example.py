@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,6 @@ def test_the_page_about_clouds_names_keys_that_back_ends_have():
     page = (Path(__file__).parents[2] / "master" / "clouds" / "README.md").read_text()
     for name, target in BACKENDS.items():
         (row,) = re.findall(rf"^\| `{name}` \| (.*?) \|", page, re.MULTILINE)
-        module = pytest.importorskip(target.partition(":")[0])
+        module = import_module(target.partition(":")[0])
         known = {field.name for field in fields(module.Settings)}
         assert set(re.findall(r"`(\w+)`", row)) <= known

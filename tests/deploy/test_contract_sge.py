@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed, kill_marked
-from waiting import until
+from helpers.beds import Bed, kill_marked
+from helpers.waiting import until
 
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
+from bats.deploy.batch.sge import Sge
 from bats.deploy.protocol import Feature, Gone, RefusedError, Sighting, Site, State
-from bats.deploy.sge import Sge
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")

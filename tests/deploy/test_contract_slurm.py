@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed, kill_marked
-from waiting import until
+from helpers.beds import Bed, kill_marked
+from helpers.waiting import until
 
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
+from bats.deploy.batch.slurm import Slurm
 from bats.deploy.protocol import Gone, RefusedError, Sighting, Site, State
-from bats.deploy.slurm import Slurm
 from bats.deploy.testing import BackendContract, Bench, becomes, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")

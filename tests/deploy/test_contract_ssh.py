@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from beds import Bed
+from helpers.beds import Bed
 
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from pages import blocks
+from helpers.pages import blocks
 
 from bats.common.messages import TaskId
 from bats.common.money import money

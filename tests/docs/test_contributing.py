@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from pages import ROOT, blocks
+from helpers.pages import ROOT, blocks
 
 pytestmark = pytest.mark.checkout
 

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from pages import ROOT, Block, blocks, pages
-from reader import PATIENCE_SECONDS, Reader, free_port
-from waiting import until
+from helpers.pages import ROOT, Block, blocks, pages
+from helpers.reader import PATIENCE_SECONDS, Reader, free_port
+from helpers.waiting import until
 
 pytestmark = pytest.mark.checkout
 

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beds import Bed
-from programs import BATS, User
-from waiting import until
+from helpers.beds import Bed
+from helpers.user import BATS, User
+from helpers.waiting import until
 
 PAGE = Path(__file__).parents[2] / "master" / "clouds" / "README.md"
 pytestmark = [pytest.mark.backend("slurm"), pytest.mark.checkout]

@@ -12,10 +12,10 @@ from typing import Any
 
 import boto3
 import pytest
-from beds import Bed, kill_marked
-from eavesdropper import Eavesdropper
-from programs import BATS, User
-from waiting import until
+from helpers.beds import Bed, kill_marked
+from helpers.eavesdropper import Eavesdropper
+from helpers.user import BATS, User
+from helpers.waiting import until
 
 pytestmark = [pytest.mark.backend(name) for name in ("ssh", "slurm", "sge", "ec2")]
 TASKS, BUDGET = 500, 2.0

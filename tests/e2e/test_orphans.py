@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import Bed
-from programs import User
-from waiting import until
+from helpers.beds import Bed
+from helpers.user import User
+from helpers.waiting import until
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.deploy import batch
+from bats.deploy.batch import jobs as batch
 from bats.deploy.testing import eventually
 from bats.master.client import Client, connect
 from bats.master.service.master import Master

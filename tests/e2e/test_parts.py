@@ -4,8 +4,8 @@ import os
 import signal
 
 import pytest
-from programs import User
-from waiting import until
+from helpers.user import User
+from helpers.waiting import until
 
 SWEEP = 'command = "echo {n}"\n[grid]\nn = "1:30"\n'
 

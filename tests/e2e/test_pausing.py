@@ -1,7 +1,7 @@
 """A sweep that is broken pauses for a few cents, and completes once it is mended."""
 
-from programs import User
-from waiting import until
+from helpers.user import User
+from helpers.waiting import until
 
 CLOUDS = """
 [[offering]]

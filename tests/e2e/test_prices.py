@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from beds import Bed
-from programs import User
+from helpers.beds import Bed
+from helpers.user import User
 
 pytestmark = pytest.mark.backend("ec2")
 CLOUDS = """

@@ -6,8 +6,8 @@ import signal
 import subprocess
 
 import pytest
-from programs import BATS, User
-from waiting import until
+from helpers.user import BATS, User
+from helpers.waiting import until
 
 TWENTY = """
 command = 'test $BATS_INDEX != {bad} && echo square {n} $(({n} * {n}))'

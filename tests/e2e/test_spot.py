@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from beds import Bed
-from programs import BATS, User
-from waiting import until
+from helpers.beds import Bed
+from helpers.user import BATS, User
+from helpers.waiting import until
 
 pytestmark = pytest.mark.backend("ec2")
 CLOUDS = """

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beds import Bed
-from programs import BATS
+from helpers.beds import Bed
+from helpers.user import BATS
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering

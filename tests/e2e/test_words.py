@@ -4,8 +4,8 @@ import re
 from decimal import Decimal
 
 import pytest
-from programs import User
-from waiting import until
+from helpers.user import User
+from helpers.waiting import until
 
 CLOUDS = """
 [[offering]]

@@ -1,5 +1,5 @@
 """Masters that can be killed."""
 
-from service_fixtures import killable
+from helpers.service import killable
 
 __all__ = ["killable"]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 import pytest
-from releases import Frozen, frozen
-from service_helpers import KillableMaster, becomes, over
+from helpers.releases import Frozen, frozen
+from helpers.service import KillableMaster, becomes, over
 
 from bats.common.messages import BagId, TaskId
 from bats.master.brain.protocol.events import Ended

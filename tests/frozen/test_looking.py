@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import User
-from releases import Frozen, frozen
+from helpers.releases import Frozen, frozen
+from helpers.user import User
 
-from bats.master.store.soundness import inspect
+from bats.master.store.repair.soundness import inspect
 
 EVERY = frozen("running", "ended", "cancelled")
 LOOKS = {

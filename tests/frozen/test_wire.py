@@ -4,9 +4,9 @@ from typing import Any
 
 import msgpack
 import pytest
-from releases import FROZEN, RELEASES
+from helpers.releases import FROZEN, RELEASES
 
-from bats.common.codec import decode, encode
+from bats.common.wire.codec import decode, encode
 
 Said = tuple[str, str, bytes, tuple[str, dict[str, Any]]]
 

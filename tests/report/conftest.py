@@ -1,5 +1,5 @@
 """The service's master and client."""
 
-from service_fixtures import client, master
+from helpers.service import client, master
 
 __all__ = ["client", "master"]

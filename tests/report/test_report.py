@@ -2,15 +2,15 @@
 
 import csv
 import re
+import sys
 from decimal import Decimal
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from service_helpers import over, sweep
+from helpers.service import over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
@@ -109,19 +109,18 @@ async def test_tables_hold_every_task_and_every_machine(
     assert whole == as_decimal(sum(one["cost"] for one in machines))
 
 
-@pytest.mark.skipif(find_spec("pyarrow") is not None, reason="pyarrow is installed")
 async def test_who_wants_parquet_without_pyarrow_is_told(
-    ran: int, master: Master, tmp_path: Path
+    ran: int, master: Master, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     with master.store.reader() as reader:
         told = account(reader, BagId(ran))
         with pytest.raises(UsageError, match="pip install pyarrow"):
             tables.tasks_parquet(reader, told, tmp_path / "tasks.parquet")
 
 
-@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
 async def test_parquet_holds_what_csv_holds(ran: int, master: Master, tmp_path: Path) -> None:
-    from pyarrow.parquet import read_table
+    read_table = pytest.importorskip("pyarrow.parquet").read_table
 
     with master.store.reader() as reader:
         told = account(reader, BagId(ran))

@@ -1,5 +1,5 @@
 """Masters for the tests: in this process, or in one that can be killed."""
 
-from service_fixtures import client, killable, master
+from helpers.service import client, killable, master
 
 __all__ = ["client", "killable", "master"]

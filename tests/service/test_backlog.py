@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from benches import quick_worker
 from benches.world import BY_HAND
-from service_helpers import KillableMaster, eventually, sweep
+from helpers.service import KillableMaster, eventually, sweep
 
 TASKS = 100_000
 

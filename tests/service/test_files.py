@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, becomes, eventually, over, sweep
-from test_kill import Make
-from workers_here import workers_in
+from helpers.service import KillableMaster, Make, becomes, eventually, over, sweep
+from helpers.workers import workers_in
 
 from bats.common.errors import UsageError
 from bats.master.client import Client
-from bats.master.service.files import target_of
 from bats.master.service.master import Master
+from bats.master.service.transfers import target_of
 from bats.master.store.blobs import Blobs
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from benches import crowd_worker
-from service_helpers import becomes, eventually, free, keeps_up, over, sweep
-from workers_here import end_workers, workers_in
+from helpers.service import becomes, eventually, free, keeps_up, over, sweep
+from helpers.workers import end_workers, workers_in
 
 from bats.common.messages import MachineId
 from bats.common.money import money

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from service_helpers import KillableMaster, becomes, eventually, over, results, sweep
-from workers_here import workers_in
+from helpers.service import Make, becomes, eventually, over, results, sweep
+from helpers.workers import workers_in
 
 from bats.master.store.reader import Reader
-
-Make = Callable[..., KillableMaster]
 
 
 def runs(folder: Path) -> Counter[str]:

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from service_helpers import free, over, results, sweep
+from helpers.service import free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.common.money import money

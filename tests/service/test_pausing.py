@@ -1,24 +1,22 @@
 """A broken sweep is paused before it costs much, holds no machine, and goes on when mended."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, becomes, free, over, results, sweep
+from helpers.service import Make, becomes, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.common.offering import Offering
 from bats.master.client import Client, PausedError
+from bats.master.service.bags.explanations import ways_out, why
 from bats.master.service.master import Master
-from bats.master.service.reason import ways_out, why
 from bats.master.web.metrics import metrics
 
-Make = Callable[..., KillableMaster]
 Facts = dict[str, Any]
 
 MENDED = "if ! test -e {gate}; then echo No such file: {gate}.py >&2; exit 2; fi"

@@ -3,23 +3,20 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from service_helpers import KillableMaster, becomes, free, over, results, sweep
+from helpers.service import Make, becomes, free, over, results, sweep
 
 from bats.common.errors import UsageError
-from bats.common.keys import read_access
+from bats.common.wire.keys import read_access
 from bats.master.client import connect
-from bats.master.service.bag import Bag
+from bats.master.service.bags.bag import Bag
+from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master
 from bats.master.service.options import Options
-from bats.master.service.replayed import Recorded, Replayed
-
-Make = Callable[..., KillableMaster]
 
 
 async def test_an_ended_bag_can_be_seen_and_retried_after_a_restart(

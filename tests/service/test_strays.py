@@ -1,22 +1,21 @@
 """Machines that live and are in no book are told of with their cost, stopped, or taken back."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from service_helpers import KillableMaster, becomes, eventually, over, sweep
-from workers_here import end_workers, workers_in
+from helpers.service import Make, becomes, eventually, over, sweep
+from helpers.workers import end_workers, workers_in
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.protocol import Site
 from bats.master.client import Client, connect
-from bats.master.service import deserted
+from bats.master.service.machines import unattended
 from bats.master.service.master import Master
 from bats.master.service.options import Options
 
-Make = Callable[..., KillableMaster]
 PAID = Offering(ClusterName("rented"), money("0.10"), 600.0, 2, boundary_seconds=5.0)
 
 
@@ -127,12 +126,12 @@ async def test_what_a_killed_master_left_is_found_and_stopped_without_one(
         bag = (await client.ask("submit", sweep=work))["bag"]
         await becomes(client, bag, lambda status: status.get("running", 0) > 0)
     master.kill()
-    assert deserted.alive_by_the_books(master.folder) == 1
-    (stray,), mute = await deserted.strays(master.folder, stop=False)
+    assert unattended.alive_by_the_books(master.folder) == 1
+    (stray,), mute = await unattended.orphans(master.folder, stop=False)
     assert not mute
     assert (stray.lost, stray.done) == ("no master runs", "")
     assert workers_in(tmp_path)
-    ((stray,), _) = await deserted.strays(master.folder, stop=True)
+    ((stray,), _) = await unattended.orphans(master.folder, stop=True)
     assert stray.done == "stopped"
     assert not workers_in(tmp_path)
     gate.touch()

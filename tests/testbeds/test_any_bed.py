@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from beds import SCRIPTS, bed
-from waiting import until
-from workers_here import processes_of
+from helpers.beds import SCRIPTS, bed
+from helpers.waiting import until
+from helpers.workers import processes_of
 
 CHEAP = [
     pytest.param("slurm", {"NODES": "1"}, marks=pytest.mark.backend("slurm")),

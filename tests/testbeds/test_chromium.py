@@ -6,7 +6,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from beds import Bed
+from helpers.beds import Bed
 
 pytestmark = pytest.mark.backend("chromium")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import boto3
 import pytest
-from beds import Bed
-from waiting import until
+from helpers.beds import Bed
+from helpers.waiting import until
 
 pytestmark = pytest.mark.backend("ec2")
 HELLO = "#!/bin/bash\necho hello from $(hostname)\nexec sleep 999\n"

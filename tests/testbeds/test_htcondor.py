@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from beds import REPOSITORY, Bed
+from helpers.beds import REPOSITORY, Bed
 
 pytestmark = pytest.mark.backend("htcondor")
 EXAMPLE = REPOSITORY / "scripts" / "examples" / "htcondor"

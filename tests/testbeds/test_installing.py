@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beds import CANNOT, SCRIPTS
+from helpers.beds import CANNOT, SCRIPTS
 
 BEDS = ["chromium", "ec2", "htcondor", "sge", "slurm", "sshd"]
 NEED = (

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from beds import Bed
-from waiting import until
+from helpers.beds import Bed
+from helpers.waiting import until
 
 pytestmark = pytest.mark.backend("slurm")
 QUIET = ("--parsable", "--output=/dev/null")

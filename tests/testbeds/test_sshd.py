@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beds import Bed
-from waiting import until
+from helpers.beds import Bed
+from helpers.waiting import until
 
 pytestmark = pytest.mark.backend("ssh")
 

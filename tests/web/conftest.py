@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from beds import REPOSITORY, Bed
-from browser import Page, opened
-from service_fixtures import client
-from service_helpers import free
-from workers_here import end_workers
+from helpers.beds import REPOSITORY, Bed
+from helpers.browser import Page, opened
+from helpers.service import client, free
+from helpers.workers import end_workers
 
 from bats.master.service.master import Master
 from bats.master.service.options import Options

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from beds import REPOSITORY, Bed
+from helpers.beds import REPOSITORY, Bed
 
 pytestmark = [pytest.mark.backend("chromium"), pytest.mark.checkout]
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from service_helpers import becomes, sweep
+from helpers.service import becomes, sweep
 
 from bats.master.client import Client
 from bats.master.service.master import Master

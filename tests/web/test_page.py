@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import DESKTOP, PHONE, Page, serious_faults
-from service_helpers import becomes, over, sweep
+from helpers.browser import DESKTOP, PHONE, Page, serious_faults
+from helpers.service import becomes, over, sweep
 
 from bats.master.client import Client
 from bats.master.service.master import Master

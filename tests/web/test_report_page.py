@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from browser import DESKTOP, PHONE, Page, serious_faults
-from service_helpers import over, sweep
+from helpers.browser import DESKTOP, PHONE, Page, serious_faults
+from helpers.service import over, sweep
 
 from bats.common.messages import BagId
 from bats.master.client import Client

@@ -6,7 +6,7 @@ from typing import Any
 import kohonen
 import numpy as np
 import pytest
-from run_workload import run
+from helpers.workload import run
 
 SETOSA, VERSICOLOR, VIRGINICA = 1, 2, 3
 

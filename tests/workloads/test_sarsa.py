@@ -13,7 +13,7 @@ from elevators import (
     RandomDispatcher,
     Situation,
 )
-from run_workload import result, run
+from helpers.workload import result, run
 
 BUILDING = Building(floors=5, ticks=400, arrivals=0.25)
 NEAREST = (NearestCallDispatcher(), NearestCallDispatcher())

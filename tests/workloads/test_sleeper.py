@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import pytest
 import sleeper
-from run_workload import result, run
+from helpers.workload import result, run
 
 
 def test_the_bag_has_the_published_mean_and_deviation():

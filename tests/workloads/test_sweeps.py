@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_workload import WORKLOADS
+from helpers.workload import WORKLOADS
 
 from bats.master.sweep.reading import load
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from run_workload import WORKLOADS, result, run
+from helpers.workload import WORKLOADS, result, run
 
 SIZES = [("kohonen", "--iterations"), ("sarsa", "--epochs")]
 

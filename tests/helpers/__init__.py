@@ -1,0 +1,1 @@
+"""What tests share: benches, masters, users, browsers, beds; each module says of what."""

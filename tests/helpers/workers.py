@@ -1,0 +1,43 @@
+"""Workers that are processes of this computer: those of the masters below a folder."""
+
+import contextlib
+import json
+import os
+import signal
+from pathlib import Path
+
+from bats.deploy.host.roster import Process
+
+
+def workers_in(folder: Path) -> dict[int, int]:
+    """Process id of the worker (its guardian) by machine number, of those that live."""
+    found = {}
+    for path in (
+        Path(at, "process.json") for at, _, names in os.walk(folder) if "process.json" in names
+    ):
+        with contextlib.suppress(OSError):  # it may go while we look
+            worker = Process(*json.loads(path.read_text())["worker"])
+            if worker.lives():
+                found[int(path.parent.name)] = worker.pid
+    return found
+
+
+def end_workers(folder: Path) -> None:
+    """With all that they run; they would wait for another master until their lease ends."""
+    for pid in workers_in(folder).values():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGKILL)
+
+
+def processes_of(folder: Path | str) -> list[str]:
+    """Everything that runs with this folder in its command line or environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if str(folder).encode() in seen:
+            found.append(f"{process.name} {seen[:200]!r}")
+    return found
