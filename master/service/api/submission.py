@@ -14,7 +14,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.policies.by_name import REPLICATORS, SAMPLERS
+from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bags.bag import HELD, QUEUED, Bag
@@ -184,6 +184,7 @@ def _settings(
         replicated=value("replicated", usual.replicated),
         replicate=value("replicate", sweep.replicate),
         tail=value("tail", usual.tail),
+        provisioner=value("provisioner", usual.provisioner),
         planner=value("planner", usual.planner),
         upgrade=value("upgrade", usual.upgrade),
         prudence=float(value("prudence", usual.prudence)),
@@ -238,6 +239,7 @@ def _text(value: Any) -> bool:
 
 POLICY: Final = (
     "tail",
+    "provisioner",
     "planner",
     "sampling",
     "prudence",
@@ -260,6 +262,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
     "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),
+    "provisioner": (lambda value: _text(value) and value in PROVISIONERS, PROVISIONERS),
     "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),
     "upgrade": (_truth, "true or false"),
