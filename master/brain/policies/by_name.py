@@ -1,8 +1,8 @@
 """All policies by their names, and those that a bag's settings name."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 from bats.master.brain.planning.planners import PLANNERS, Planner
 from bats.master.brain.policies.by_timetable import ByTimetable
@@ -50,6 +50,14 @@ REPLICATORS: Final[dict[str, Replicator]] = {
 """What idle machines copy, by the name that is given as `tail`; one of your own is one more."""
 
 
+_KINDS: Final[tuple[tuple[str, str, Mapping[str, object]], ...]] = (
+    ("provisioner", "provisioner", PROVISIONERS),
+    ("sampling", "way of sampling", SAMPLERS),
+    ("tail", "tail strategy", REPLICATORS),
+    ("planner", "planner", PLANNERS),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Policies:
     """What decides for one bag."""
@@ -58,6 +66,28 @@ class Policies:
     sampler: Sampler
     replicator: Replicator
     planner: Planner
+
+
+def possible_here(settings: Settings) -> tuple[Settings, list[str]]:
+    """What a master can decide by, and in sentences where that is not what the settings name.
+
+    They may be of another release, or name a policy that some other program had registered.
+    """
+    usual = {field.name: field.default for field in fields(Settings)}
+    instead: dict[str, Any] = {}
+    words = []
+    for key, what, known in _KINDS:
+        name = getattr(settings, key)
+        if name not in known:
+            instead[key] = usual[key]
+            words.append(f"No {what} is called `{name}` here: `{usual[key]}` decides.")
+    if (named := REPLICATORS.get(settings.tail)) and named.clairvoyant:
+        instead["tail"] = usual["tail"]
+        words.append(
+            f"The tail strategy `{settings.tail}` knows how long every task will take, which only "
+            f"a simulation does: `{usual['tail']}` decides."
+        )
+    return replace(settings, **instead), words
 
 
 def policies_of(settings: Settings) -> Policies:
