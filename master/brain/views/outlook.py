@@ -32,10 +32,6 @@ class Outlook:
     speed: float  # of the machines that stay, tasks per second
     free_speed: float
 
-    @property
-    def violated(self) -> bool:
-        return self.N_e > self.N_p
-
 
 def pace(run: RunView, machine: MachineView, cluster: Cluster) -> Pace:
     profile = run.clusters[machine.cluster].profile
