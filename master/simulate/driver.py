@@ -99,8 +99,7 @@ class Simulation:
         keep_events: bool = False,
         after_event: Callable[[Engine], None] = lambda _engine: None,
     ) -> None:
-        self.engine = Engine(settings)
-        self.engine.run.oracle = runtimes
+        self.engine = Engine(settings, runtimes)
         self.history = History()
         self._settings = settings
         self._runtimes = runtimes

@@ -6,7 +6,7 @@ Between any two clusters k, j the line leads through the base:
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -31,10 +31,6 @@ class Line:
     doubt: str | None = None  # why it is not a least-squares fit, if it is not
     error: float = math.inf  # relative (one σ), of the speed that it tells
 
-    @property
-    def degenerate(self) -> bool:
-        return self.doubt is not None
-
     def convert(self, seconds: float) -> float:
         """The runtime there of a task that takes `seconds` here; always more than nothing."""
         if self.beta0 < 0 and seconds < self.least:
@@ -43,8 +39,11 @@ class Line:
             there = self.beta0 + self.beta1 * seconds
         return max(there, SHORTEST_SECONDS)
 
-    def convert_all(self, runtimes: Iterable[float]) -> list[float]:
-        return [self.convert(seconds) for seconds in runtimes]
+    def back(self, seconds: float) -> float:
+        """The runtime here of a task that takes `seconds` there."""
+        if self is SAME:
+            return seconds
+        return max((seconds - self.beta0) / self.beta1, SHORTEST_SECONDS)
 
 
 SAME: Final = Line(0.0, 1.0, error=0.0)

@@ -179,7 +179,11 @@ class Runner:
         From here on it is obeyed, so that what comes instead is really done.
         """
         replayed, self._replayed = self._replayed, None
-        if replayed is None or not replayed.differs:
+        if replayed is None:
+            return
+        for words in replayed.words:
+            self._decided(Decided(words))
+        if not replayed.differs:
             return
         log.warning("this release would have decided otherwise", bag=self.id)
         unasked = replayed.unasked()
