@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from bats.common.errors import UsageError
-from bats.common.keys import KeyPair, is_key
 from bats.common.messages import MachineId
+from bats.common.wire.keys import KeyPair, is_key
 
 _VERSION: Final = 1
 

@@ -14,9 +14,6 @@ import zmq
 import zmq.asyncio
 from zmq.auth.asyncio import AsyncioAuthenticator
 
-from bats.common import link
-from bats.common.codec import decode, encode
-from bats.common.keys import new_pair
 from bats.common.messages import (
     BagId,
     BagSpec,
@@ -36,6 +33,9 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.ticket import Ticket
+from bats.common.wire import link
+from bats.common.wire.codec import decode, encode
+from bats.common.wire.keys import new_pair
 
 HEARTBEAT_SECONDS: Final = 1.0
 

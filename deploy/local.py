@@ -16,8 +16,8 @@ from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket, to_json
 from bats.deploy import processes, settings
+from bats.deploy.host.roster import STOP_GRACE_SECONDS, Roster
 from bats.deploy.protocol import Feature, Gone, Orphan, RefusedError, Sighting, Site, State
-from bats.deploy.roster import STOP_GRACE_SECONDS, Roster
 
 START_LIMIT_SECONDS: Final = 60.0
 CHECK_LIMIT_SECONDS: Final = 20.0
@@ -140,7 +140,7 @@ class Local:
     def _start_keeper(self) -> socket.socket:
         python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable
         argv = [
-            *(python, "-P", "-m", "bats.deploy.keeper", str(self._roster.folder)),
+            *(python, "-P", "-m", "bats.deploy.host.keeper", str(self._roster.folder)),
             *("--queue", str(self._settings.queue_seconds)),
             *("--delay", str(self._settings.start_delay_seconds), "--", *self._command),
         ]

@@ -2,8 +2,8 @@
 
 Hosts may have no way to the internet, so what runs here is copied there: a zip of the installed
 files, the same bytes every time, known by its SHA-256. Unpacked to a folder it runs by itself,
-`python3 -I FOLDER start ...` (see `bats.deploy.host`), and leaves `PYTHONPATH` alone, which the
-user's tasks would inherit. The compiled parts fit hosts with the same Python, processor and C
+`python3 -I FOLDER start ...` (see `bats.deploy.host.verbs`), and leaves `PYTHONPATH` alone, which
+the user's tasks would inherit. The compiled parts fit hosts with the same Python, processor and C
 library; for other hosts the `plain` payload leaves them out, and the host's own pip adds them.
 """
 
@@ -22,13 +22,20 @@ from typing import Final
 
 DISTRIBUTION: Final = "bats-scheduler"
 OURS: Final = ("bats.common", "bats.worker")
-OURS_FROM_DEPLOY: Final = ("__init__.py", "protocol.py", "roster.py", "keeper.py", "host.py")
+OURS_FROM_DEPLOY: Final = (
+    "__init__.py",
+    "protocol.py",
+    "host/__init__.py",
+    "host/keeper.py",
+    "host/roster.py",
+    "host/verbs.py",
+)
 PURE: Final = ("structlog",)
 COMPILED: Final = {"zmq": "pyzmq", "msgpack": "msgpack"}  # package: its distribution
 NOT_NEEDED: Final = {"__pycache__", "tests", "green", "ssh", "cffi"}
 SUFFIXES_NOT_NEEDED: Final = {".pyx", ".pxd", ".pxi", ".h", ".pyi", ".c"}
 MAIN: Final = (
-    b'"""Starts what a host is asked for."""\n\nfrom bats.deploy.host import main\n\nmain()\n'
+    b'"""Starts what a host is asked for."""\n\nfrom bats.deploy.host.verbs import main\n\nmain()\n'
 )
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first a zip can hold: equal files give equal bytes
 

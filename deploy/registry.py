@@ -10,10 +10,10 @@ from bats.deploy.protocol import Backend, Factory, RefusedError, Site
 
 BACKENDS: Final[Mapping[str, str]] = {
     "local": "bats.deploy.local:Local",
-    "ssh": "bats.deploy.ssh:Ssh",
-    "slurm": "bats.deploy.slurm:Slurm",
-    "sge": "bats.deploy.sge:Sge",
-    "ec2": "bats.deploy.ec2:Ec2",
+    "ssh": "bats.deploy.ssh.backend:Ssh",
+    "slurm": "bats.deploy.batch.slurm:Slurm",
+    "sge": "bats.deploy.batch.sge:Sge",
+    "ec2": "bats.deploy.ec2.backend:Ec2",
 }
 GROUP: Final = "bats.backends"
 EXTRAS: Final = {"ec2": "ec2"}  # the optional part of the distribution that brings the SDK

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, T
 
 from bats.common.errors import PausedError, UsageError
 from bats.common.folders import default_state
-from bats.common.keys import Access, read_access
 from bats.common.money import Money, money
 from bats.common.units import seconds
+from bats.common.wire.keys import Access, read_access
 from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
 
 if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of them

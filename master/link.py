@@ -12,12 +12,12 @@ from typing import Any, Final
 import zmq
 import zmq.asyncio
 
-from bats.common.codec import CHUNK_BYTES, ProtocolError, decode, encode
 from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, UsageError
-from bats.common.keys import Access
-from bats.common.link import set_up_client
 from bats.common.messages import BlobChunk, BlobStored, Chunk, Refused, Reply, Request
 from bats.common.release import release
+from bats.common.wire.codec import CHUNK_BYTES, ProtocolError, decode, encode
+from bats.common.wire.keys import Access
+from bats.common.wire.link import set_up_client
 
 Body = dict[str, Any]
 

@@ -26,15 +26,15 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from bats.common import messages as m
-from bats.common.codec import Message, ProtocolError, decode, encode, name_of
 from bats.common.errors import BatsError, UsageError
 from bats.common.messages import BagId
 from bats.common.ticket import from_json
+from bats.common.wire.codec import Message, ProtocolError, decode, encode, name_of
 from bats.master.clouds import reading
 from bats.master.clouds.example import example
 from bats.master.clouds.found import Found
+from bats.master.service.api.submission import bag_from_body
 from bats.master.service.options import Options
-from bats.master.service.submission import bag_from_body
 from bats.master.sweep.model import SweepFile
 from bats.master.sweep.reading import load as load_sweep
 

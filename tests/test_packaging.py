@@ -52,8 +52,8 @@ HEAVY = ["numpy", "scipy", "pydantic", "click", "starlette", "uvicorn", "aiohttp
 def test_importing_the_worker_loads_nothing_heavy() -> None:
     code = (
         "import pkgutil, importlib, sys, bats.worker\n"
-        "for m in pkgutil.iter_modules(bats.worker.__path__):\n"
-        "    if m.name != '__main__': importlib.import_module('bats.worker.' + m.name)\n"
+        "for m in pkgutil.walk_packages(bats.worker.__path__, 'bats.worker.'):\n"
+        "    if m.name != 'bats.worker.__main__': importlib.import_module(m.name)\n"
         f"print(*sorted(set(sys.modules) & set({HEAVY!r})))\n"
         "print(*sorted(m for m in sys.modules if m.startswith(('bats.master', 'bats.deploy'))))\n"
     )

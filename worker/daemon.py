@@ -17,8 +17,8 @@ import structlog
 from bats.common.errors import UsageError
 from bats.common.ticket import Ticket
 from bats.worker.guardian import Lifeline
+from bats.worker.link.session import Session
 from bats.worker.processes import start_of
-from bats.worker.session import Session
 
 _LOCK_SECONDS: Final = 5.0  # for an earlier daemon of this machine to be gone
 

@@ -81,9 +81,9 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
     from dataclasses import replace
 
     from bats.common.errors import UsageError
-    from bats.common.keys import read_access, read_private
     from bats.common.messages import MachineId
     from bats.common.ticket import Ticket, from_json
+    from bats.common.wire.keys import read_access, read_private
 
     if given.access:
         access = read_access(Path(given.access).expanduser(), "worker")

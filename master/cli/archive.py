@@ -42,11 +42,11 @@ class Archive:
             yield piece
 
     async def _answer(self, verb: str, body: Body, part: Callable[[Body], Awaitable[None]]) -> Body:
-        from bats.master.service.requests import VERBS, Asked, Service
+        from bats.master.service.api.requests import VERBS, Call, Service
 
         if verb not in _LOOKS:
             raise self._why
-        return await VERBS[verb](Asked(cast("Service", self._service), body, part))
+        return await VERBS[verb](Call(cast("Service", self._service), body, part))
 
 
 class _Books:

@@ -38,11 +38,13 @@ COMMANDS: Final = (
     "access",
 )
 _MODULES: Final = {
-    "schedules": "choosing",
-    "choose": "choosing",
-    "cancel": "changing",
-    "retry": "changing",
-    "resume": "changing",
+    "worker": "master",
+    "watch": "status",
+    "access": "master",
+    "choose": "schedules",
+    "cancel": "control",
+    "retry": "control",
+    "resume": "control",
 }
 
 EPILOG = """\b
@@ -70,7 +72,7 @@ class Lazy(Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"bats.master.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        module = import_module(f"bats.master.cli.commands.{_MODULES.get(cmd_name, cmd_name)}")
         found = getattr(module, cmd_name)
         assert isinstance(found, Command | Group)
         return found

@@ -16,8 +16,8 @@ from bats.master.brain.views.view import RunView, view
 from bats.master.report.chronicle import Chronicle
 from bats.master.report.failures import Failure, failures
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
-from bats.master.service.bag import Bag, bag_from
-from bats.master.service.replayed import Recorded, Replayed
+from bats.master.service.bags.bag import Bag, bag_from
+from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
 

@@ -9,7 +9,7 @@ from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.report.chronicle import MachineTime, Use
-from bats.master.service.numbers import inside
+from bats.master.service.machines.numbers import inside
 from bats.master.store.rows import MachineRow
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
-from bats.common.keys import Access, KeyPair, keep_pair, write_access, write_private
+from bats.common.wire.keys import Access, KeyPair, keep_pair, write_access, write_private
 from bats.master.service.options import Options
 
 ACCESS: Final = "access.json"  # for clients: may submit, cancel, choose

@@ -15,24 +15,24 @@ import structlog
 import zmq
 
 from bats.common.errors import StoreDamagedError
-from bats.common.keys import Access, read_access
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
+from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
-from bats.master.service.admission import Admission, Peer, Role
-from bats.master.service.bag import PAUSED
-from bats.master.service.bags import Bags
-from bats.master.service.files import Files
-from bats.master.service.fleet import Fleet
-from bats.master.service.hall import Hall
+from bats.master.service.api.requests import Requests
+from bats.master.service.bags.bag import PAUSED
+from bats.master.service.bags.queue import Bags
 from bats.master.service.home import ACCESS, Home, addresses
+from bats.master.service.machines.fleet import Fleet
+from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
-from bats.master.service.requests import Requests
-from bats.master.service.router import Heard, Router
-from bats.master.service.workers import Workers
-from bats.master.service.zap import Gatekeeper
+from bats.master.service.transfers import Files
+from bats.master.service.wire.admission import Admission, Peer, Role
+from bats.master.service.wire.authenticator import Authenticator
+from bats.master.service.wire.inbox import Inbox
+from bats.master.service.wire.router import Heard, Router
 from bats.master.store.blobs import Blobs
-from bats.master.store.group_commit import Trouble
 from bats.master.store.store import Store
+from bats.master.store.writing.group_commit import Trouble
 
 if TYPE_CHECKING:
     from bats.master.web.server import WebPage
@@ -85,8 +85,10 @@ class Master:
         _allow_many_connections()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._closers.append(context.term)
-        self.gate = Gatekeeper(context, lambda key: self.admission.peer(key) is not None)
-        self._closers.append(self.gate.close)
+        self.authenticator = Authenticator(
+            context, lambda key: self.admission.peer(key) is not None
+        )
+        self._closers.append(self.authenticator.close)
         site = Site(self.store.master_id, str(home.folder), options.worker_command)
         self.fleet = Fleet(options, site, self.admission, self.store)
         self._closers.append(self.fleet.close)
@@ -109,12 +111,12 @@ class Master:
         self.fleet.addresses = self.addresses
         self.fleet.server_key = home.server.public
         self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission, self.files)
-        self.workers.office = self.bags
+        self.workers.listener = self.bags
         self._closers.append(self.bags.close)
         self.requests = Requests(self, self.router)
         self._closers.append(self.requests.close)
-        self.hall = Hall(self.admission, self.workers, self, self.release)
-        self.hall.router = self.router
+        self.inbox = Inbox(self.admission, self.workers, self, self.release)
+        self.inbox.router = self.router
         home.publish(self.addresses, self.port)
         with self.store.reader() as reader:
             self.bags.restore(reader)
@@ -185,9 +187,9 @@ class Master:
             "trouble": self._trouble,
             "messages": self.router.messages,
             "refused": {
-                "keys": self.gate.refused,
-                "handshakes": self.router.doorman.refused,
-                "messages": self.hall.refused + self.router.malformed,
+                "keys": self.authenticator.refused,
+                "handshakes": self.router.connections.refused,
+                "messages": self.inbox.refused + self.router.malformed,
             },
             "store_backlog": self.store.backlog,
             "workers": [
@@ -218,7 +220,7 @@ class Master:
             "limit": run.ledger.limit if run else None,
         }
 
-    # --- desks of the hall ------------------------------------------------------------------------
+    # --- what the inbox hands on ------------------------------------------------------------------
 
     def number_by_hand(self, wanted: MachineId) -> MachineId:
         return self.bags.number_by_hand(wanted)
@@ -245,7 +247,7 @@ class Master:
 
     def _hear(self, batch: list[Heard]) -> None:
         try:
-            self.hall.hear(batch)
+            self.inbox.hear(batch)
         except StoreDamagedError as error:
             self._fail(error)
         except Exception:

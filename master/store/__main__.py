@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from bats.common.errors import BatsError
-from bats.master.store.salvage import salvage
-from bats.master.store.soundness import inspect
+from bats.master.store.repair.salvage import salvage
+from bats.master.store.repair.soundness import inspect
 
 
 def main() -> int:

@@ -7,8 +7,10 @@ from typing import Final
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
-from bats.master.store import mark, schema, soundness
+from bats.master.store import schema
 from bats.master.store.lock import FolderLock
+from bats.master.store.repair import soundness
+from bats.master.store.writing import mark
 
 _PIECE: Final = 5000  # rows, pages: some 20 ms
 _LAST: Final = f"ORDER BY rowid DESC LIMIT {_PIECE}"

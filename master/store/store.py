@@ -9,13 +9,15 @@ from typing import Any, Final
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, TaskId
-from bats.master.store import journal, prune, schema, soundness, statements
-from bats.master.store.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
+from bats.master.store import journal, prune, schema
 from bats.master.store.lock import FolderLock
-from bats.master.store.mark import Mark
 from bats.master.store.reader import Reader
+from bats.master.store.repair import soundness
 from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
-from bats.master.store.writer import Writer
+from bats.master.store.writing import statements
+from bats.master.store.writing.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
+from bats.master.store.writing.mark import Mark
+from bats.master.store.writing.writer import Writer
 
 
 class Store:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
-from bats.common.keys import read_private_json, write_private
+from bats.common.wire.keys import read_private_json, write_private
 
 CSRF_HEADER: Final = "X-BaTS-Page"
 _TOKEN: Final = re.compile(r"[\w-]{43}")

@@ -14,10 +14,10 @@ from bats.master.report.charts import histogram, money, progress, runtimes_by_cl
 from bats.master.report.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.renting import rented, spending
 from bats.master.report.timeline import timeline
-from bats.master.service.bag import bag_from
-from bats.master.service.plain import plain
-from bats.master.service.requests import Service
-from bats.master.service.runner import Runner
+from bats.master.service.api.plain_data import plain
+from bats.master.service.api.requests import Service
+from bats.master.service.bags.bag import bag_from
+from bats.master.service.bags.runner import Runner
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
 _WIDTHS: Final = (280, 1600)
@@ -52,7 +52,7 @@ class Drawings:
         runner = self._service.bags.loaded.get(bag)
         moment = None
         if runner is not None:
-            offered = await runner.foresight.bounded(runner.engine.run)
+            offered = await runner.predictions.bounded(runner.engine.run)
             moment = _moment_of(runner, offered)
         loop = asyncio.get_running_loop()
         followed = self._followed.get(bag)

@@ -13,10 +13,10 @@ import structlog
 from aiohttp import web
 
 from bats.common.errors import BatsError, UsageError
-from bats.common.keys import write_private
+from bats.common.wire.keys import write_private
 from bats.master.brain.views.view import view
+from bats.master.service.api.requests import VERBS, Call, Service
 from bats.master.service.home import Home
-from bats.master.service.requests import VERBS, Asked, Service
 from bats.master.web.door import Door, keep_token
 from bats.master.web.follow import Drawings
 from bats.master.web.metrics import CONTENT_TYPE, metrics
@@ -211,7 +211,7 @@ class WebPage:
         return _json(status)
 
     async def _draw(self, request: web.Request) -> web.Response:
-        number = await Asked(self._master, {"bag": _bag(request)}, _nothing).bag()
+        number = await Call(self._master, {"bag": _bag(request)}, _nothing).bag()
         width, narrow = _number(request, "width", 1000), _number(request, "scatter", 0)
         return _json(await self._drawings.of(number, width, narrow))
 
@@ -256,7 +256,7 @@ class WebPage:
         return _json(await self._ask(verb, {**body, "bag": _bag(request)}))
 
     async def _ask(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return await VERBS[verb](Asked(self._master, body, _nothing))
+        return await VERBS[verb](Call(self._master, body, _nothing))
 
 
 async def _nothing(_: dict[str, Any]) -> None:

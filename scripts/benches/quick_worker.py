@@ -11,9 +11,9 @@ from pathlib import Path
 import zmq
 
 from bats.common import messages as m
-from bats.common.codec import decode, encode
-from bats.common.keys import read_access
-from bats.common.link import set_up_client
+from bats.common.wire.codec import decode, encode
+from bats.common.wire.keys import read_access
+from bats.common.wire.link import set_up_client
 
 
 def main() -> None:

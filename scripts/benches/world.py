@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import UnreachableError, UsageError
-from bats.common.keys import read_access
 from bats.common.offering import ClusterName, Offering
+from bats.common.wire.keys import read_access
 from bats.master.client import Bag, Client, connect, sweep
 from bats.master.sweep.sweep import Sweep
 

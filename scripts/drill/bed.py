@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from bats.common.errors import BatsError
-from bats.common.keys import read_access
 from bats.common.money import Money
+from bats.common.wire.keys import read_access
 from bats.master.client import Client, connect
 from bats.master.store.reader import Reader
 from bats.master.sweep.columns import Listed

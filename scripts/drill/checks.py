@@ -12,9 +12,9 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.master.brain.protocol.journal import event_from
-from bats.master.service.bag import Bag, bag_from
-from bats.master.service.numbers import outside
-from bats.master.service.replayed import Recorded, Replayed
+from bats.master.service.bags.bag import Bag, bag_from
+from bats.master.service.bags.replay import Recorded, Replayed
+from bats.master.service.machines.numbers import outside
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow, TaskRow
 

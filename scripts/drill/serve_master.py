@@ -11,9 +11,9 @@ from pathlib import Path
 
 from bats.common.errors import BatsError
 from bats.common.log import set_up_logging
+from bats.master.service.api.submission import offerings_from_plain
 from bats.master.service.master import Master, serve
 from bats.master.service.options import Options
-from bats.master.service.submission import offerings_from_plain
 
 _calendar = time.time
 

@@ -171,7 +171,7 @@ def _is_keeper(seen: Seen) -> bool:
     if seen.name.startswith("bats-"):
         return False
     with suppress(OSError):
-        return b"bats.deploy.keeper" in Path(f"/proc/{seen.pid}/cmdline").read_bytes()
+        return b"bats.deploy.host.keeper" in Path(f"/proc/{seen.pid}/cmdline").read_bytes()
     return False
 
 

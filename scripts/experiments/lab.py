@@ -23,17 +23,17 @@ from bats.common.errors import UnreachableError
 from bats.common.messages import BagId
 from bats.common.money import as_decimal
 from bats.common.offering import Offering
+from bats.deploy.host.roster import Roster
 from bats.deploy.local import Local
-from bats.deploy.roster import Roster
 from bats.master.brain.protocol.events import Event
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import ASK, Settings
-from bats.master.cli.words import count
+from bats.master.cli.display.formatting import count
 from bats.master.client import Bag, connect
 from bats.master.report.account import Account, account
-from bats.master.service.early import warmed
+from bats.master.service.api.answers import output
 from bats.master.service.options import Options
-from bats.master.service.reading import output
+from bats.master.service.preparation import warmed
 from bats.master.store.reader import Reader
 from bats.master.store.rows import TaskRow
 from bats.master.sweep.sweep import Sweep

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from bats.deploy.roster import Roster
+from bats.deploy.host.roster import Roster
 
 BATS: Final = Path(sys.executable).with_name("bats")
 CLOUDS: Final = """\

@@ -17,21 +17,21 @@ from typing import Any, Final
 
 import msgpack
 
-from bats.common import codec
 from bats.common.errors import BatsError
-from bats.common.keys import read_access
 from bats.common.messages import MachineId
 from bats.common.offering import ClusterName, Offering
 from bats.common.ticket import Ticket
+from bats.common.wire import codec
+from bats.common.wire.keys import read_access
 from bats.deploy.local import Local
 from bats.deploy.protocol import Sighting, Site
 from bats.master.brain.books.state import MANUAL
 from bats.master.client import Client, connect, sweep
-from bats.master.service.admission import Role
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
 from bats.master.service.options import Options, place_of
-from bats.master.service.router import Heard
+from bats.master.service.wire.admission import Role
+from bats.master.service.wire.router import Heard
 
 KINDS: Final[Mapping[Role, str]] = {
     Role.CLIENT: "client",
@@ -62,11 +62,11 @@ class Tap:
 
     def __init__(self, master: Master) -> None:
         self._admission = master.admission
-        self._hear, self._send = master.hall.hear, master.router.send
+        self._hear, self._send = master.inbox.hear, master.router.send
         self._kinds: dict[bytes, str] = {}
         self._seen: Counter[tuple[str, str, str]] = Counter()
         self.taken: list[tuple[str, str, bytes]] = []
-        master.hall.hear = self.hear  # type: ignore[method-assign]
+        master.inbox.hear = self.hear  # type: ignore[method-assign]
         master.router.send = self.send  # type: ignore[method-assign]
 
     def hear(self, batch: list[Heard]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from bats.master.cli.picture import picture
+from bats.master.cli.display.live_view import picture
 from bats.master.client import Client, connect
 
 HERE: Final = Path(__file__).resolve().parent

@@ -4,9 +4,14 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, Bench, offering, only, settings
 
 from bats.common.messages import MachineId
+from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine
+from bats.master.brain.planning.timetable import Group, Timetable
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Cause, Chosen, Gone, Woken
+from bats.master.brain.rules import adopting
+from bats.master.brain.views.outlook import Outlook
+from bats.master.brain.views.prospects import Ahead
 
 WAYS = {"by the timetable": 1.0, "as in the paper": 0.0}
 TEN_MINUTES = ((10 * MINUTE,) * 30,)
@@ -90,3 +95,14 @@ def test_a_machine_that_was_to_leave_stays_before_another_one_is_asked_for() -> 
     assert len(staying(bench)) < 10
     assert started(bench(Chosen("fastest", deadline_seconds=45 * MINUTE), 120)) == []
     assert len(staying(bench)) == 10
+
+
+def test_a_plan_that_may_ask_for_no_more_leaves_what_was_asked_for_this_moment() -> None:
+    bench = Bench(settings(100, offering(), budget=100))
+    bench.begin()
+    asked = bench.run.staying(0)
+    assert asked
+    none_more = Group(0, bench.run.clusters[0].offering, 0, 60.0, 0.0, 0.0, 1, fresh=True)
+    ahead = Ahead(Timetable(60.0, NOTHING, ()), [(none_more, [])], 0.0, 0.0)
+    adopting.follow(bench.run, ahead, Outlook(100, 0, 0.0, 0.0), "")
+    assert bench.run.staying(0) == asked

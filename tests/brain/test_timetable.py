@@ -131,3 +131,14 @@ def test_machines_do_not_come_and_go_with_every_look_at_the_plan() -> None:
     world = run("normal", 1.25)
     started = [cluster for cluster, _, _ in world.history.uptimes.values()]
     assert started.count(0) <= 33  # one that left may be wanted once more, for the last tasks
+
+
+@pytest.mark.parametrize("x", [-7.3, -4.0, 0.0, 0.2, 3.0, 40.0])
+@pytest.mark.parametrize("step", [0.5, 1.0, 7.0])
+def test_the_steps_that_the_rest_of_a_task_begins_are_as_one_by_one(x: float, step: float) -> None:
+    residual = Residual(np.random.default_rng(3).lognormal(1.0, 1.0, 50))
+    chances = [residual.exceeds(x + k * step) for k in range(2000)]
+    assert chances[-1] == 0
+    mean, square = residual.steps_begun(x, step)
+    assert mean == pytest.approx(sum(chances), abs=1e-9)
+    assert square == pytest.approx(sum((2 * k + 1) * c for k, c in enumerate(chances)), abs=1e-9)

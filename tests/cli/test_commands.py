@@ -10,8 +10,8 @@ import click
 import pytest
 from helpers.user import BATS, User
 
+from bats.master.cli.display.formatting import amount, duration, table
 from bats.master.cli.main import COMMANDS, bats, main
-from bats.master.cli.words import amount, duration, table
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "worker"])
@@ -29,7 +29,8 @@ def test_every_command_in_the_list_is_there() -> None:
 
 def test_asking_a_master_loads_nothing_heavy() -> None:
     code = (
-        "import sys, bats.master.cli.main, bats.master.cli.status, bats.master.cli.reach\n"
+        "import sys\n"
+        "import bats.master.cli.main, bats.master.cli.commands.status, bats.master.cli.connection\n"
         "heavy = {'numpy', 'scipy', 'pydantic', 'rich', 'rich_click', 'sqlite3'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bats.master.cli.follow import Facts, Screen, follow
+from bats.master.cli.display.follower import Facts, Screen, follow
 
 ONE = {"makespan_seconds": 60.0, "budget": 10**9, "cost": 10**9, "delta_n": 0, "cushion": 0}
 SCHEDULES = [{**ONE, "name": "cheapest", "mix": [1]}, {**ONE, "name": "fastest", "mix": [2]}]

@@ -8,7 +8,7 @@ from helpers.waiting import until
 
 PROGRAM = """
 import asyncio, pathlib, signal
-from bats.master.cli.keys import Keys
+from bats.master.cli.display.keyboard import Keys
 
 async def main():
     interrupted = asyncio.Event()

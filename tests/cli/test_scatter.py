@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.master.cli.choosing import offers
-from bats.master.cli.scatter import scatter
+from bats.master.cli.display.offers import offers
+from bats.master.cli.display.scatter import scatter
 
 DOLLAR = 10**9
 SCHEDULES = [

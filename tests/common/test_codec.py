@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bats.common import messages as m
-from bats.common.codec import (
+from bats.common.wire.codec import (
     LARGEST_FRAME,
     Message,
     ProtocolError,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.keys import (
+from bats.common.wire.keys import (
     Access,
     KeyPair,
     is_key,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.keys import new_pair
 from bats.common.messages import MachineId
 from bats.common.ticket import Ticket, from_json, to_json
+from bats.common.wire.keys import new_pair
 
 PAIR = new_pair()
 TICKET = Ticket(

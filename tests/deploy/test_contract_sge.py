@@ -17,8 +17,8 @@ from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
+from bats.deploy.batch.sge import Sge
 from bats.deploy.protocol import Feature, Gone, RefusedError, Sighting, Site, State
-from bats.deploy.sge import Sge
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")

@@ -17,8 +17,8 @@ from helpers.waiting import until
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
+from bats.deploy.batch.slurm import Slurm
 from bats.deploy.protocol import Gone, RefusedError, Sighting, Site, State
-from bats.deploy.slurm import Slurm
 from bats.deploy.testing import BackendContract, Bench, becomes, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")

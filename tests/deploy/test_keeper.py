@@ -16,8 +16,8 @@ import pytest
 from helpers.waiting import until
 
 from bats.common.messages import MachineId
+from bats.deploy.host.roster import Roster, find
 from bats.deploy.protocol import Gone, State
-from bats.deploy.roster import Roster, find
 
 LIMIT_SECONDS = 60.0
 
@@ -29,7 +29,7 @@ wait_for = partial(until, seconds=LIMIT_SECONDS)
 def keeper(tmp_path: Path) -> Iterator[socket.socket]:
     """What takes tickets, for workers that only sleep."""
     ours, theirs = socket.socketpair()
-    argv = [sys.executable, "-P", "-m", "bats.deploy.keeper", str(tmp_path), "--"]
+    argv = [sys.executable, "-P", "-m", "bats.deploy.host.keeper", str(tmp_path), "--"]
     argv += ["sh", "-c", "exec sleep 600"]
     with theirs:
         subprocess.run(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), check=True)

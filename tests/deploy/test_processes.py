@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bats.deploy import processes
+from bats.deploy.host.roster import find
 from bats.deploy.protocol import BusyError, RefusedError
-from bats.deploy.roster import find
 from bats.deploy.testing import eventually
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from bats.common.messages import MachineId
 from bats.common.ticket import LEASE_ENDED
+from bats.deploy.host.roster import KEPT_SECONDS, Process, Roster, find
 from bats.deploy.protocol import Gone, State
-from bats.deploy.roster import KEPT_SECONDS, Process, Roster, find
 
 M1 = MachineId(1)
 

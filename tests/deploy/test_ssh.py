@@ -19,11 +19,12 @@ from helpers.waiting import until
 from bats.common.messages import Outcome
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.deploy import payload, ssh
+from bats.deploy import payload
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BackendError, BusyError, Gone, RefusedError, Site, State
-from bats.deploy.ssh import Ssh
-from bats.deploy.ssh_client import explain
+from bats.deploy.ssh import backend as ssh_backend
+from bats.deploy.ssh.backend import Ssh
+from bats.deploy.ssh.client import explain
 from bats.deploy.testing import becomes, eventually, start_and_be_killed
 
 LONG = 30.0  # more than any of this takes
@@ -317,7 +318,7 @@ async def test_machines_of_a_host_that_stays_silent_are_lost_after_a_while(
             assert "h2" in seen.detail
             with pytest.raises(BusyError):
                 await backend.stop([ticket.machine])
-            monkeypatch.setattr(ssh, "SILENT_SECONDS", 0.0)
+            monkeypatch.setattr(ssh_backend, "SILENT_SECONDS", 0.0)
             seen = (await backend.status([ticket.machine]))[ticket.machine]
             assert seen.gone is Gone.LOST
             assert "h2 has not answered for" in seen.detail

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.deploy import ssh_hosts
+from bats.deploy.ssh import host_list
 
 
 def test_a_range_keeps_its_leading_zeros() -> None:
-    assert ssh_hosts.expand(["node[08-11].cluster"]) == [
+    assert host_list.expand(["node[08-11].cluster"]) == [
         "node08.cluster",
         "node09.cluster",
         "node10.cluster",
@@ -19,17 +19,17 @@ def test_a_range_keeps_its_leading_zeros() -> None:
 
 
 def test_lists_and_several_brackets_multiply() -> None:
-    assert ssh_hosts.expand(["me@r[1-2]n[3,5]"]) == ["me@r1n3", "me@r1n5", "me@r2n3", "me@r2n5"]
+    assert host_list.expand(["me@r[1-2]n[3,5]"]) == ["me@r1n3", "me@r1n5", "me@r2n3", "me@r2n5"]
 
 
 def test_a_host_named_twice_is_one_host() -> None:
-    assert ssh_hosts.expand(["a, n[1-2]", "n2 b"]) == ["a", "n1", "n2", "b"]
+    assert host_list.expand(["a, n[1-2]", "n2 b"]) == ["a", "n1", "n2", "b"]
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 5))
 def test_every_range_is_counted_as_a_loop_would(first: int, more: int, width: int) -> None:
     pattern = f"n[{first:0{width}d}-{first + more:0{width}d}]"
-    assert ssh_hosts.expand([pattern]) == [
+    assert host_list.expand([pattern]) == [
         f"n{number:0{width}d}" for number in range(first, first + more + 1)
     ]
 
@@ -47,18 +47,18 @@ def test_every_range_is_counted_as_a_loop_would(first: int, more: int, width: in
 )
 def test_a_wrong_pattern_is_named_with_the_reason(pattern: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        ssh_hosts.expand([pattern])
+        host_list.expand([pattern])
 
 
 def test_a_file_has_a_host_per_line_and_comments(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
     path.write_text("# ours\nnode[1-2]  # fast ones\n\ngpu1, gpu[2,\n")
     with pytest.raises(ValueError, match="gpu"):
-        ssh_hosts.read(path)
+        host_list.read(path)
     path.write_text("# ours\nnode[1-2]  # fast ones\n\ngpu1, gpu2\n")
-    assert ssh_hosts.read(path) == ["node1", "node2", "gpu1", "gpu2"]
+    assert host_list.read(path) == ["node1", "node2", "gpu1", "gpu2"]
 
 
 def test_a_missing_file_is_said_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none cannot be read"):
-        ssh_hosts.read(tmp_path / "none")
+        host_list.read(tmp_path / "none")

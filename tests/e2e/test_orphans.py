@@ -15,7 +15,7 @@ from helpers.waiting import until
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.deploy import batch
+from bats.deploy.batch import jobs as batch
 from bats.deploy.testing import eventually
 from bats.master.client import Client, connect
 from bats.master.service.master import Master

@@ -8,7 +8,7 @@ import pytest
 from helpers.releases import Frozen, frozen
 from helpers.user import User
 
-from bats.master.store.soundness import inspect
+from bats.master.store.repair.soundness import inspect
 
 EVERY = frozen("running", "ended", "cancelled")
 LOOKS = {

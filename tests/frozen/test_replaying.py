@@ -18,9 +18,9 @@ from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import replay
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import Sampling
-from bats.master.service.bag import OPEN, bag_from
-from bats.master.service.numbers import inside
-from bats.master.service.replayed import Recorded, Replayed
+from bats.master.service.bags.bag import OPEN, bag_from
+from bats.master.service.bags.replay import Recorded, Replayed
+from bats.master.service.machines.numbers import inside
 from bats.master.store.reader import Reader
 
 OTHERWISE: dict[str, dict[str, Any]] = {

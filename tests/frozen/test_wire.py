@@ -6,7 +6,7 @@ import msgpack
 import pytest
 from helpers.releases import FROZEN, RELEASES
 
-from bats.common.codec import decode, encode
+from bats.common.wire.codec import decode, encode
 
 Said = tuple[str, str, bytes, tuple[str, dict[str, Any]]]
 

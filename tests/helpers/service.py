@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bats.common.keys import read_access
 from bats.common.offering import Offering
+from bats.common.wire.keys import read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from bats.deploy.roster import Process
+from bats.deploy.host.roster import Process
 
 
 def workers_in(folder: Path) -> dict[int, int]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgpack
 from freezing import bags, wire
 
-from bats.common import codec
 from bats.common.release import release
+from bats.common.wire import codec
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "freeze.py"
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bats.master.service.clock import Anchor, BagClock
+from bats.master.service.bags.clock import Anchor, BagClock
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, -5.0, 5.0, 86_400.0])

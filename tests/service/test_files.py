@@ -11,8 +11,8 @@ from helpers.workers import workers_in
 
 from bats.common.errors import UsageError
 from bats.master.client import Client
-from bats.master.service.files import target_of
 from bats.master.service.master import Master
+from bats.master.service.transfers import target_of
 from bats.master.store.blobs import Blobs
 
 

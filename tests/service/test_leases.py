@@ -8,7 +8,7 @@ from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.books.machine import Machine
-from bats.worker.lease import Lease
+from bats.worker.link.lease import Lease
 
 ATUS = (1.0, 60.0, 3600.0)
 BOUNDARIES = (0.5, 3.0, 60.0)  # of local machines, of others, at the most

@@ -13,8 +13,8 @@ from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.common.offering import Offering
 from bats.master.client import Client, PausedError
+from bats.master.service.bags.explanations import ways_out, why
 from bats.master.service.master import Master
-from bats.master.service.reason import ways_out, why
 from bats.master.web.metrics import metrics
 
 Facts = dict[str, Any]

@@ -10,13 +10,13 @@ import pytest
 from helpers.service import Make, becomes, free, over, results, sweep
 
 from bats.common.errors import UsageError
-from bats.common.keys import read_access
+from bats.common.wire.keys import read_access
 from bats.master.client import connect
-from bats.master.service.bag import Bag
+from bats.master.service.bags.bag import Bag
+from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master
 from bats.master.service.options import Options
-from bats.master.service.replayed import Recorded, Replayed
 
 
 async def test_an_ended_bag_can_be_seen_and_retried_after_a_restart(

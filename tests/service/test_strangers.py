@@ -17,10 +17,7 @@ import zmq
 import zmq.asyncio
 from helpers.service import becomes, eventually, keeps_up, over, results, sweep
 
-from bats.common.codec import decode, encode
 from bats.common.errors import UnreachableError
-from bats.common.keys import Access, KeyPair, new_pair, read_access
-from bats.common.link import set_up_client
 from bats.common.messages import (
     AttemptId,
     BagId,
@@ -39,6 +36,9 @@ from bats.common.messages import (
     TaskId,
     Welcome,
 )
+from bats.common.wire.codec import decode, encode
+from bats.common.wire.keys import Access, KeyPair, new_pair, read_access
+from bats.common.wire.link import set_up_client
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
@@ -155,10 +155,10 @@ async def test_a_revoked_key_is_not_listened_to_any_more(master: Master, client:
     async with peer(master.access, pair) as worker:
         await worker.say(Request(1, "bags", {}))
         await worker.hear(Refused)
-        before = master.hall.refused
+        before = master.inbox.refused
         master.admission.revoke(machine)
         await worker.say(Hello("0", machine, "me", 1, "host", 1, (), 0))
-        await eventually(lambda: master.hall.refused > before)
+        await eventually(lambda: master.inbox.refused > before)
     assert master.snapshot()["workers"] == []
     await still_works(client)
 
@@ -196,9 +196,9 @@ async def test_malformed_messages_are_refused_and_harm_nobody(
     master: Master, client: Client, hand: Access, name: str
 ) -> None:
     async with peer(hand) as worker:
-        before = master.hall.refused
+        before = master.inbox.refused
         await worker.say(MALFORMED[name]())
-        await eventually(lambda: master.hall.refused > before)
+        await eventually(lambda: master.inbox.refused > before)
         await worker.hello()  # one slip is forgiven
     await still_works(client)
 
@@ -241,7 +241,7 @@ async def test_a_flood_of_nonsense_does_not_starve_the_others(
     with structlog.testing.capture_logs() as logs:
         async with peer(hand) as flooder:
             flood = asyncio.create_task(_flood(flooder))
-            await eventually(lambda: master.hall.refused >= 50)
+            await eventually(lambda: master.inbox.refused >= 50)
             await still_works(client)
             assert await keeps_up(client)
             flood.cancel()

@@ -12,7 +12,7 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.protocol import Site
 from bats.master.client import Client, connect
-from bats.master.service import deserted
+from bats.master.service.machines import unattended
 from bats.master.service.master import Master
 from bats.master.service.options import Options
 
@@ -126,12 +126,12 @@ async def test_what_a_killed_master_left_is_found_and_stopped_without_one(
         bag = (await client.ask("submit", sweep=work))["bag"]
         await becomes(client, bag, lambda status: status.get("running", 0) > 0)
     master.kill()
-    assert deserted.alive_by_the_books(master.folder) == 1
-    (stray,), mute = await deserted.strays(master.folder, stop=False)
+    assert unattended.alive_by_the_books(master.folder) == 1
+    (stray,), mute = await unattended.orphans(master.folder, stop=False)
     assert not mute
     assert (stray.lost, stray.done) == ("no master runs", "")
     assert workers_in(tmp_path)
-    ((stray,), _) = await deserted.strays(master.folder, stop=True)
+    ((stray,), _) = await unattended.orphans(master.folder, stop=True)
     assert stray.done == "stopped"
     assert not workers_in(tmp_path)
     gate.touch()

@@ -14,9 +14,9 @@ from bats.common.errors import BatsError, StoreDamagedError, UsageError
 from bats.common.messages import BagId, Outcome
 from bats.master.store.blobs import Blobs
 from bats.master.store.reader import Reader
+from bats.master.store.repair.salvage import salvage
+from bats.master.store.repair.soundness import inspect
 from bats.master.store.rows import BagRow, Finished
-from bats.master.store.salvage import salvage
-from bats.master.store.soundness import inspect
 from bats.master.store.store import Store
 
 BAG = BagId(1)

@@ -11,10 +11,10 @@ import pytest
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId
-from bats.master.store.group_commit import Trouble
+from bats.master.store.repair.soundness import inspect
 from bats.master.store.rows import BagRow, Finished
-from bats.master.store.soundness import inspect
 from bats.master.store.store import Store
+from bats.master.store.writing.group_commit import Trouble
 
 BAG = BagId(1)
 

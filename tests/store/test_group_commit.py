@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store.group_commit import GroupCommit, Trouble
-from bats.master.store.writer import Batch
+from bats.master.store.writing.group_commit import GroupCommit, Trouble
+from bats.master.store.writing.writer import Batch
 
 PACE_SECONDS = 1.0
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId
 from bats.master.store import journal, schema
-from bats.master.store.mark import Mark
-from bats.master.store.writer import Batch, Writer
+from bats.master.store.writing.mark import Mark
+from bats.master.store.writing.writer import Batch, Writer
 
 Events = list[tuple[float, bytes]]
 Damage = Callable[[sqlite3.Connection], object]

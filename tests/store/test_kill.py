@@ -11,7 +11,7 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.master.store.reader import Reader
-from bats.master.store.soundness import inspect
+from bats.master.store.repair.soundness import inspect
 from bats.master.store.store import Store
 
 PROGRAM = Path(__file__).with_name("writer_process.py")

@@ -8,8 +8,8 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.messages import BagId, MachineId
 from bats.master.store.prune import prune
+from bats.master.store.repair.soundness import inspect
 from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
-from bats.master.store.soundness import inspect
 from bats.master.store.store import Store
 
 OLD, KEPT, RUNNING = BagId(1), BagId(2), BagId(3)

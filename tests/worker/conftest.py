@@ -16,10 +16,10 @@ import zmq
 from zmq.utils import z85
 
 from bats.common import messages as m
-from bats.common.codec import decode, encode
-from bats.common.keys import KeyPair, new_pair
-from bats.common.link import set_up_server
 from bats.common.ticket import Ticket, to_json
+from bats.common.wire.codec import decode, encode
+from bats.common.wire.keys import KeyPair, new_pair
+from bats.common.wire.link import set_up_server
 
 Said = TypeVar("Said")
 PATIENCE_SECONDS = 60.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome, TaskId
-from bats.worker.desk import MOST_WAIT_SECONDS, Desk, Running
+from bats.worker.tasks.desk import MOST_WAIT_SECONDS, Desk, Running
 
 BAG = BagId(1)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bats.common import messages as m
-from bats.common.codec import CHUNK_BYTES
-from bats.common.transfer import UNDER_WAY, Download
+from bats.common.wire.codec import CHUNK_BYTES
+from bats.common.wire.transfer import UNDER_WAY, Download
 
 Start = Callable[..., Any]
 BAG = m.BagId(1)

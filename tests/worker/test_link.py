@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bats.common import messages as m
-from bats.common.keys import Access, KeyPair, new_pair, write_access
-from bats.common.link import set_up_server
-from bats.worker.connection import Connection
+from bats.common.wire.keys import Access, KeyPair, new_pair, write_access
+from bats.common.wire.link import set_up_server
+from bats.worker.link.connection import Connection
 
 Start = Callable[..., Any]
 

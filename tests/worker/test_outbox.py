@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bats.worker.outbox import Outbox
+from bats.worker.link.outbox import Outbox
 
 
 def test_results_survive_a_restart_until_they_are_acknowledged(tmp_path: Path) -> None:

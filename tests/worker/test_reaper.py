@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bats.worker.reaper import PidfdReaper, SignalReaper
+from bats.worker.tasks.reaper import PidfdReaper, SignalReaper
 
 
 @pytest.mark.parametrize("kind", [PidfdReaper, SignalReaper])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bats.worker.slot import Slot
+from bats.worker.tasks.slot import Slot
 
 LONG_AGO = time.time_ns() - 10_000_000_000
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
+import numpy as np
+
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 
@@ -77,6 +79,7 @@ class Residual:
 
     def __init__(self, sample: Sequence[float]) -> None:
         self._sorted = sorted(sample)
+        self._known = np.array(self._sorted)
         self._beyond = _from_the_end(self._sorted)
         self._squares = _from_the_end([x * x for x in self._sorted])
         self._cubes = _from_the_end([x * x * x for x in self._sorted])
@@ -112,6 +115,25 @@ class Residual:
         mean = (two - 2 * x * one + n * x * x) / (2 * self._beyond[0])
         square = (three - 3 * x * two + 3 * x * x * one - n * x**3) / (3 * self._beyond[0])
         return max(0.0, mean), max(0.0, square)
+
+    def steps_begun(self, x: float, step: float) -> tuple[float, float]:
+        """Of steps that begin at x, x + step, ...: how many R reaches, and its mean square.
+
+        The sum of P(R > x + k·step) over all k, and of (2k + 1) times it: for each runtime the
+        terms are those of a polynomial in k.
+        """
+        sure = math.floor(-x / step) + 1 if x <= 0 else 0
+        first = x + sure * step
+        at = bisect.bisect_right(self._sorted, first)
+        y = (self._known[at:] - first) / step
+        m = np.floor(y)
+        pairs = m * (m + 1) / 2
+        once = (m + 1) * y - pairs
+        twice = pairs * (y - (2 * m + 1) / 3)
+        each = step / self._beyond[0]
+        reached = float(once.sum()) * each
+        square = (2 * sure + 1) * reached + 2 * float(twice.sum()) * each
+        return sure + reached, sure * sure + square
 
 
 def _from_the_end(values: Sequence[float]) -> list[float]:
@@ -297,6 +319,9 @@ def _beyond(g: Group, end: float, paid: float, errand: Errand) -> tuple[float, f
         mean, square = mean / (scale * atu), square / (scale * atu) ** 2
         return mean + residual.exceeds(spare * scale) / 2, square
     few = max(1, math.ceil(g.mean_seconds / (FINEST * atu)))
+    if g.offering.slots == 1:
+        mean, square = residual.steps_begun(spare * scale, few * atu * scale)
+        return few * mean, few * few * square
     mean = square = 0.0
     for k in itertools.count():
         beyond = spare + k * few * atu

@@ -46,7 +46,7 @@ def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
             fleet.start(run, group.cluster, wanted)
             for machine in run.living[group.cluster].values():
                 if machine.requested_at == run.now and machine.state is MachineState.REQUESTED:
-                    machine.nr = max(0, planned[0] - machine.atus)
+                    machine.nr = max(0, max(planned, default=0) - machine.atus)
             continue
         machines.sort(key=lambda m: (m.leaving, m.id))
         for machine, n in zip(machines, planned, strict=True):

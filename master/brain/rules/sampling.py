@@ -78,7 +78,9 @@ def complete(run: Run) -> bool:
     if run.settings.sampling is Sampling.IMPLICIT:
         return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
     if plans_by_budget(run):
-        return all(enough(run, c) or _not_worth_more(run, c) for c in part)
+        return all(
+            enough(run, c) or not run.living[c.index] or _not_worth_more(run, c) for c in part
+        )
     if any(sample.open[c.index] for c in part):
         return False
     if run.settings.prudence and not run.tasks.in_flight:
@@ -123,7 +125,7 @@ def _not_worth_more(run: Run, c: ClusterState) -> bool:
 
     That is when it has taken its part of the money, and is known to be dearer than another kind.
     """
-    if c.offering.free or _spent_on(run, c.index) < _share(run):
+    if c.offering.free or _worth_another(run, c):
         return False
     mine = _price_of_task(run, c)
     others = [
@@ -132,11 +134,6 @@ def _not_worth_more(run: Run, c: ClusterState) -> bool:
         if other is not c and enough(run, other) and not other.offering.free
     ]
     return mine is not None and any(price is not None and price <= mine for price in others)
-
-
-def _share(run: Run) -> int:
-    """What each kind may cost to be learned of, with a budget."""
-    return (run.settings.budget or NOTHING) // (SHARE_OF_BUDGET * len(run.clusters))
 
 
 def keeps(run: Run, machine: Machine) -> bool:
@@ -164,8 +161,7 @@ def most_profitable(run: Run) -> int | None:
     for c in _taking_part(run):
         mean = _mean_so_far(run, c)
         if mean is not None:
-            cost = mean / c.offering.slots * c.offering.price / c.offering.atu_seconds
-            best = min(best or (cost, c.index), (cost, c.index))
+            best = min(best or (_price(c, mean), c.index), (_price(c, mean), c.index))
     return None if best is None else best[1]
 
 
@@ -197,9 +193,11 @@ def _price_of_task(run: Run, c: ClusterState) -> float | None:
     """What an average task costs here at least; None while nothing is known."""
     assert run.sample is not None
     mean = _mean_so_far(run, c) if enough(run, c) else least_mean(run, c) or None
-    if mean is None:
-        return None
-    return mean / c.offering.slots * c.offering.price / c.offering.atu_seconds
+    return None if mean is None else _price(c, mean)
+
+
+def _price(c: ClusterState, seconds: float) -> float:
+    return seconds / c.offering.slots * c.offering.price / c.offering.atu_seconds
 
 
 def _seems_cheapest(run: Run, cluster: int) -> bool:
@@ -209,8 +207,20 @@ def _seems_cheapest(run: Run, cluster: int) -> bool:
     return mine is None or all(price is not None and price >= mine for price in prices.values())
 
 
-def _spent_on(run: Run, cluster: int) -> int:
-    return sum(run.ledger.reserved_for(machine) for machine in run.living[cluster])
+def _worth_another(run: Run, c: ClusterState) -> bool:
+    """Whether one more task here leaves what is spent to learn within its share, at the worst.
+
+    Work that is done counts as worth what it costs where it may turn out cheapest.
+    """
+    prices = [_price_of_task(run, other) or 0.0 for other in _taking_part(run)]
+    spent = float(run.ledger.settled)
+    for machine in run.alive():
+        if machine.charged_since is not None:
+            spent += charge(machine.offering, run.now - machine.charged_since)
+    spent -= run.tasks.done * min(prices)
+    boots = sum(_price(other, other.boot_seconds * other.offering.slots) for other in run.clusters)
+    share = max((run.settings.budget or NOTHING) / SHARE_OF_BUDGET, boots + sum(prices))
+    return spent + (_price_of_task(run, c) or 0.0) < share
 
 
 def finish(run: Run) -> None:
@@ -251,7 +261,7 @@ def continues(run: Run, machine: Machine) -> bool:
         return begun < sample.size and begun * SHARE_OF_BAG < len(run.tasks)
     if machine.cluster in sample.hired or _seems_cheapest(run, machine.cluster):
         return True
-    return _spent_on(run, machine.cluster) < _share(run)
+    return _worth_another(run, run.clusters[machine.cluster])
 
 
 def start_all(run: Run) -> None:

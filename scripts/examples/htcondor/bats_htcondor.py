@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Final
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.deploy import processes, settings
-from bats.deploy.batch import COMMAND_SECONDS, Batch, Common, Job
-from bats.deploy.batch_book import Run
+from bats.deploy.batch.job_folders import Run
+from bats.deploy.batch.jobs import COMMAND_SECONDS, Batch, Common, Job
+from bats.deploy.exit_codes import verdict
 from bats.deploy.processes import Finished
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Site, State
-from bats.deploy.verdict import verdict
 
 IDLE, REMOVED, COMPLETED, HELD, SUSPENDED = 1, 3, 4, 5, 7
 STATES: Final = {IDLE: State.QUEUED, REMOVED: State.STOPPING, 6: State.STOPPING}

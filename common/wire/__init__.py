@@ -1,0 +1,1 @@
+"""How messages look and travel: codec, keys, sockets, files in pieces."""

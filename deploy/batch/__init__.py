@@ -1,0 +1,1 @@
+"""The back ends of batch systems: Slurm and Grid Engine."""

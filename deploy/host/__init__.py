@@ -1,0 +1,1 @@
+"""What runs on the host where workers run, sent there or installed."""

@@ -1,0 +1,1 @@
+"""The back end `ssh`: hosts that are there already."""

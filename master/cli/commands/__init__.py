@@ -1,0 +1,1 @@
+"""A module per command, loaded when that command is called."""

@@ -1,0 +1,125 @@
+"""`bats machines`: every machine a bag had, since when, at what cost and why it is gone.
+
+Also those that live and are in no bag's books, and what can be done about them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from bats.common.errors import UnreachableError
+from bats.master.cli.base import Common, command, common, run
+from bats.master.cli.connection import has_store, reach
+from bats.master.cli.display.formatting import amount, count, duration, table
+from bats.master.cli.questions import ask, bag_argument
+
+
+@command(
+    examples="""
+bats machines                    of the newest bag
+bats machines 3 --json
+bats machines --stop-orphans     ends what lives and is in no bag's books
+bats machines --adopt-orphans    has their bags take them back, as far as they can
+"""
+)
+@bag_argument
+@click.option("--stop-orphans", "do", flag_value="stop",
+              help="Stop machines of this master that are in no bag's books; also those of a "
+                   "master that is no more.")  # fmt: skip
+@click.option("--adopt-orphans", "do", flag_value="adopt",
+              help="Have the bag that asked for such a machine take it back: it works again, and "
+                   "is paid for from the part of its bill on that is in no books.")  # fmt: skip
+@common
+def machines(common: Common, bag: int | str, do: str | None) -> int:
+    """Lists the machines of a bag, and those that live and are in no bag's books."""
+    if do:
+        facts = _orphans(common, do)
+        common.facts(facts, lambda: _orphans_in_words(facts, quiet=common.quiet))
+        return 2 if facts["mute"] else 0
+    facts = ask(common, "machines", bag=bag)
+    facts |= _orphans(common, "")
+    common.facts(facts, lambda: _text(facts, quiet=common.quiet))
+    return 0
+
+
+def _orphans(common: Common, do: str) -> dict[str, Any]:
+    """The master knows its books; without one, the state folder does."""
+
+    async def asking() -> dict[str, Any]:
+        async with reach(common) as client:
+            return await client.ask("orphans", do=do)
+
+    try:
+        return run(asking())
+    except UnreachableError:
+        if common.access or not has_store(common) or do == "adopt":
+            raise
+    return _deserted(common, do)
+
+
+def _deserted(common: Common, do: str) -> dict[str, Any]:
+    """Of a master that is no more. Back ends are asked only where machines may live."""
+    from bats.master.service.api.plain_data import plain
+    from bats.master.service.machines import unattended
+
+    if not do and not unattended.alive_by_the_books(common.state):
+        return {"orphans": [], "mute": {}}
+    found, mute = run(unattended.orphans(common.state, stop=do == "stop"))
+    return {"orphans": [plain(one) for one in found], "mute": mute}
+
+
+def _text(facts: Mapping[str, Any], *, quiet: bool) -> str:
+    found = facts["machines"]
+    if quiet:
+        return "\n".join(str(one["id"]) for one in found)
+    rows = [
+        (
+            one["id"],
+            one["offering"],
+            one["state"] + (", leaving" if one.get("leaving") and one["state"] == "up" else ""),
+            "" if one.get("done") is None else one["done"],
+            duration(_paid(one)),
+            amount(one["cost"]),
+            one["address"],
+            one["reason"].split("\n")[0],
+        )
+        for one in found
+    ]
+    head = ("machine", "offering", "state", "done", "charged", "cost", "address", "because")
+    told = table(head, rows) if rows else "The bag has had no machine yet."
+    return "\n\n".join(filter(None, [told, _orphans_in_words(facts, quiet=False, short=True)]))
+
+
+def _orphans_in_words(facts: Mapping[str, Any], *, quiet: bool, short: bool = False) -> str:
+    """`short`: nothing at all where there is nothing to tell."""
+    found = facts["orphans"]
+    if quiet:
+        return "\n".join(str(one["number"]) for one in found)
+    said = [f"{name} does not say what it has: {why}" for name, why in facts["mute"].items()]
+    if not found:
+        return "\n".join(said or ([] if short else ["No machine is in no bag's books."]))
+    rows = [
+        (
+            one["number"],
+            one["bag"],
+            one["offering"],
+            one["address"],
+            duration(one["charged_seconds"]),
+            amount(one["cost"]),
+            one["done"] or one["lost"] or f"bag {one['bag']} can take it back",
+        )
+        for one in found
+    ]
+    head = ("number", "bag", "offering", "address", "charged", "may cost", "")
+    title = f"{count(len(found), 'machine')} in no bag's books, until stopped or the lease ends:"
+    ways = "bats machines --stop-orphans"
+    if any(not one["lost"] for one in found):
+        ways += " or --adopt-orphans"
+    advice = [] if any(one["done"] for one in found) else [ways]
+    return "\n".join([title, table(head, rows), *advice, *said])
+
+
+def _paid(one: Mapping[str, Any]) -> float | None:
+    since, gone = one.get("charged_since"), one.get("gone")
+    return gone - since if since is not None and gone is not None else None

@@ -1,0 +1,274 @@
+"""`bats simulate`: what would it cost? The scheduler runs the bag in virtual time, many times."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from bats.common.errors import UsageError, quoted
+from bats.common.money import money
+from bats.common.units import seconds
+from bats.master.cli.base import Common, command, common
+from bats.master.cli.display.formatting import amount
+from bats.master.cli.display.study_table import facts_of, lines, told
+from bats.master.cli.policy_options import policy_given, policy_options
+from bats.master.cli.questions import BagName
+from bats.master.cli.sweep_options import TERM
+
+if TYPE_CHECKING:
+    from bats.common.offering import Offering
+    from bats.master.service.bags.bag import Bag
+    from bats.master.simulate.study import Case, World
+    from bats.master.simulate.workloads import Workload
+
+KINDS: Final = (
+    "cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest",
+)  # fmt: skip
+_USUAL_TASKS: Final = 1000
+
+
+@command(
+    examples="""
+bats simulate sweep.toml --runtimes 12m --clouds clouds.toml       tasks of 12 minutes
+bats simulate --tasks 1000 --runtimes normal:mean=15m,sigma=2m --budget 40 --budget 60
+bats simulate --runtimes runs.csv --column seconds --pick fastest --deadline 6h
+bats simulate --bag 3 --budget 5                   as long as those of bag 3 took
+bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
+"""
+)
+@click.argument("sweep", required=False, metavar="[SWEEP]")
+@click.option(
+    "--runtimes",
+    metavar="TIMES",
+    help="How long tasks take: a duration, a CSV file of seconds, or a distribution: "
+    "normal, levy, multi-modal, log-normal, weibull, bimodal, pareto.",
+)
+@click.option("--column", metavar="NAME", help="Which column of the CSV file (the first).")
+@click.option("--bag", type=BagName(), help="Take the runtimes of this bag, which has been run.")
+@click.option(
+    "--tasks",
+    type=click.IntRange(1, 10_000_000),
+    metavar="N",
+    help="How many (those of the sweep, the bag or the file; else 1000).",
+)
+@click.option(
+    "--clouds",
+    "clouds_file",
+    default="",
+    metavar="FILE",
+    help="Which machines can be had, and their prices.",
+)
+@click.option(
+    "--speed",
+    "speeds",
+    multiple=True,
+    metavar="OFFERING=FACTOR",
+    help="How fast its machines are; TIMES are those of speed 1.",
+)
+@click.option("--start", metavar="DURATION", help="How long a machine takes to start (0s).")
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="MONEY",
+    help="What all of it may cost at most; also several.",
+)
+@click.option("--deadline", metavar="DURATION", help="When it should be done: 2h 30m.")
+@click.option(
+    "--pick",
+    "picks",
+    multiple=True,
+    metavar="SCHEDULE",
+    type=click.Choice([*KINDS, "balanced"]),
+    help="Only this of the six schedules; also several.",
+)
+@click.option("--term", metavar="DURATION", hidden=True)
+@policy_options
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100_000),
+    default=30,
+    show_default=True,
+    help="How often each case is run, each time with a new bag.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="The same seed gives the same figures.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Processes that simulate (one for each core).",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write a page with a drawing.",
+)
+@common
+def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
+    """Simulates a bag without running it: what would it cost, and how long would it take?
+
+    The very scheduler that spends the money runs the bag in virtual time: it samples, chooses,
+    watches, and copies tasks in the tail. Without --budget, --deadline and --pick it shows the six
+    schedules. No master is needed and no machine is started.
+    """
+    from bats.master.simulate.study import simulations, study
+
+    world, workload, cases, tail = _wanted(common, sweep, given)
+    runs = given["runs"]
+    workers = given["workers"] or len(os.sched_getaffinity(0))
+    with _progress(common, simulations(cases, tail, runs)) as step:
+        summaries = study(
+            world, cases, workload, tail=tail, runs=runs, seed=given["seed"], workers=workers,
+            step=step,
+        )  # fmt: skip
+    facts = facts_of(world, workload, summaries, tail=tail, seed=given["seed"])
+    if given["html"] is not None:
+        from bats.master.report.study import html
+
+        given["html"].write_text(html(facts, *lines(facts)), encoding="utf-8")
+        facts["written"] = str(given["html"])
+    common.facts(facts, lambda: told(facts))
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def _wanted(
+    common: Common, sweep_file: str | None, given: Mapping[str, Any]
+) -> "tuple[World, Workload, list[Case], str]":
+    """The last is the tail strategy."""
+    from bats.master.brain.protocol.settings import Sampling
+    from bats.master.clouds.reading import Clouds, clouds
+    from bats.master.simulate.study import USUAL_TAIL, Case, World
+    from bats.master.simulate.written import of_clusters, workload
+    from bats.master.sweep.arguments import from_arguments
+
+    if (given["runtimes"] is None) == (given["bag"] is None):
+        raise click.UsageError(
+            "Say how long tasks take, by one of --runtimes and --bag: "
+            "--runtimes 12m, --runtimes normal:mean=15m,sigma=2m, --runtimes runs.csv."
+        )
+    sweep = from_arguments((), file=sweep_file, settings={}) if sweep_file else None
+    before: Mapping[str, float] = {}
+    bag: Bag | None = None
+    if given["bag"] is not None:
+        bag, runtimes = _of_bag(common, given["bag"])
+        drawn, before = of_clusters(runtimes)
+    else:
+        drawn = workload(given["runtimes"], given["column"])
+    if bag is not None and not given["clouds_file"]:
+        found = Clouds(bag.settings.offerings, bag.settings.currency)
+    else:
+        found = clouds(given["clouds_file"])
+    described = sweep or (bag.sweep if bag else None)
+    usual = described.count if described else drawn.count or _USUAL_TASKS
+    needs = described.slots if described else 1
+    if given["term"] is not None:
+        _duration(given["term"], "--term")
+        click.echo(f"{TERM}.", err=True)
+    deadline = _duration(given["deadline"], "--deadline")
+    if deadline is None and sweep:
+        deadline = sweep.deadline_seconds
+    policy = {**(described.policy if described else {}), **policy_given(given)}
+    tail = str(policy.pop("tail", USUAL_TAIL))
+    policy.pop("seed", None)  # of the engine; the study has one of its own
+    world = World(
+        given["tasks"] or usual,
+        tuple(replace(o, slots=max(1, o.slots // needs)) for o in found.offerings),
+        _speeds(found.offerings, given["speeds"], before),
+        deadline,
+        _duration(given["start"], "--start") or 0.0,
+        described.replicate if described else True,
+        found.currency,
+        {k: Sampling(value) if k == "sampling" else value for k, value in policy.items()},
+    )
+    budgets = [_money(one) for one in given["budgets"]]
+    if not budgets and sweep and sweep.budget is not None:
+        budgets = [sweep.budget]
+    picks = given["picks"] or ([sweep.pick] if sweep and sweep.pick else [])
+    cases = [
+        Case(amount(budget, found.currency) + (f", {rule}" if picks else ""), rule, budget)
+        for budget in budgets
+        for rule in picks or ["fastest"]
+    ]
+    if not budgets:
+        one_way = deadline is not None or all(one.free for one in found.offerings)
+        cases = [Case(rule, rule) for rule in picks or (["fastest"] if one_way else KINDS)]
+    return world, drawn, cases, tail
+
+
+def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
+    from bats.master.service.api.answers import find_bag
+    from bats.master.service.bags.bag import bag_from
+    from bats.master.store.reader import Reader
+
+    with Reader(common.state) as reader:
+        number = find_bag(reader, wanted)
+        names = [row.cluster for row in reader.clusters(number)]
+        return bag_from(reader.bag(number)), {n: reader.runtimes(number, n) for n in names}
+
+
+def _speeds(
+    offerings: "Sequence[Offering]", given: Sequence[str], before: Mapping[str, float]
+) -> tuple[float, ...]:
+    """As given; else as in the earlier run; else as its settings have it; else 1."""
+    names = [str(one.name) for one in offerings]
+    chosen: dict[str, float] = {}
+    for written in given:
+        name, _, factor = written.partition("=")
+        if name not in names:
+            raise UsageError(
+                f"--speed: there is no offering {quoted(name)}; there are {', '.join(names)}."
+            )
+        try:
+            chosen[name] = float(factor)
+        except ValueError:
+            chosen[name] = 0.0
+        if not 0 < chosen[name] < 1e9:
+            raise UsageError(f"--speed {written}: the factor should be a number above 0.")
+    usual = {str(one.name): one.settings.get("speed", 1.0) for one in offerings}
+    return tuple(chosen.get(name, before.get(name, float(usual[name]))) for name in names)
+
+
+def _money(written: str) -> Any:
+    try:
+        value = money(written)
+    except ValueError as error:
+        raise UsageError(f"--budget: {error}.") from None
+    if value < 0:
+        raise UsageError(f"--budget {written}: a budget is 0 or more.")
+    return value
+
+
+def _duration(written: str | None, option: str) -> float | None:
+    try:
+        return None if written is None else seconds(written)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}.") from None
+
+
+@contextmanager
+def _progress(common: Common, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error while a person is watching."""
+    if common.quiet or common.as_json or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress("simulating", *columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)

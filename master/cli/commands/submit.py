@@ -1,0 +1,55 @@
+"""`bats submit`: hands a sweep to a master."""
+
+import sys
+from typing import Any
+
+import click
+
+from bats.master.cli import sweep_options
+from bats.master.cli.base import Common, command, common, run
+from bats.master.cli.connection import reach
+from bats.master.cli.display.formatting import count
+
+
+@command(
+    examples="""
+bats submit sweep.toml                                   a file
+bats submit sweep.toml --budget 5 --clouds clouds.toml
+bats submit -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
+bats submit --array 1-1000:2 -- ./job.sh {array}
+ls *.dat | bats submit - -- gzip {line}
+bats submit - < commands.txt
+bats submit sweep.toml --dry-run
+"""
+)
+@sweep_options.sweep_options
+@click.option("--hold", is_flag=True, help="Do not begin before it is released.", hidden=True)
+@common
+def submit(common: Common, /, words: tuple[str, ...], hold: bool, **given: Any) -> None:
+    """Submits a bag of tasks and prints its number.
+
+    Without a limit or a rule it waits, after its sample, for `bats choose`. Machines that cost
+    nothing need no choice.
+    """
+    want = sweep_options.wanted(words, given, find_clouds=False, after=after_dashes(words))
+    if given["dry_run"]:
+        facts, said = sweep_options.dry_run(want)
+        common.facts(facts, lambda: said)
+        return
+    free = want.clouds is not None and all(one.free for one in want.clouds.offerings)
+    rule = want.rule or ("fastest" if free else "ask")
+
+    async def submitting() -> dict[str, Any]:
+        async with reach(common) as client:
+            return await sweep_options.submit(client, want, rule=rule, hold=hold)
+
+    facts = run(submitting())
+    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
+        f"Bag {facts['bag']} ({facts['name']}): {count(facts['tasks'], 'task')}. "
+        f"Follow it with: bats watch {facts['bag']}"
+    ))  # fmt: skip
+
+
+def after_dashes(words: tuple[str, ...]) -> bool:
+    """Whether the words stood behind `--`, which click takes away."""
+    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)

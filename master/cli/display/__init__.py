@@ -1,0 +1,1 @@
+"""How bags, schedules and studies look on a terminal."""

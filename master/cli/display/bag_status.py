@@ -1,0 +1,120 @@
+"""How bags stand, in words: all of them as a table, one in a few lines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bats.master.cli.display.formatting import amount, bar, count, duration, table
+
+
+def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
+    if quiet:
+        return "\n".join(str(one["bag"]) for one in bags)
+    if not bags:
+        return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
+    rows = [
+        (
+            one["bag"],
+            one["name"],
+            state_of(one),
+            f"{one.get('done', 0):,}",
+            f"{one.get('failed', 0):,}",
+            f"{one['tasks']:,}",
+            amount(one.get("spent")),
+            one["paused"]["reason"] if one.get("paused") else one.get("words", ""),
+        )
+        for one in bags
+    ]
+    return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
+
+
+def in_full(facts: Mapping[str, Any]) -> str:
+    """One bag, as a few lines."""
+    total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
+    words = facts["paused"]["reason"] if facts.get("paused") else facts["words"]
+    lines = [
+        f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
+        + (f": {words}" if words else ""),
+        f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
+        + (f", {failed:,} failed" if failed else "")
+        + (f", {facts['running']:,} running" if facts.get("running") else ""),
+    ]
+    if "spent" not in facts:
+        return "\n".join(lines)
+    lines.append(f"money     {money_line(facts)}")
+    now = facts.get("now", 0.0)
+    if facts["over"]:
+        lines.append(f"time      {duration(now)}")
+        lines += deadline_line(facts)
+    else:
+        eta = eta_words(facts) or "the rest is not known yet"
+        lines.append(f"time      {duration(now)} so far, {eta}")
+        lines += deadline_line(facts)
+        lines += [f"machines  {line}" for line in cluster_lines(facts)]
+    lines.append(f"output    {facts['output_folder']}")
+    if facts.get("paused"):
+        lines.append(f"next      {facts['paused']['ways']}")
+    return "\n".join(lines)
+
+
+def state_of(facts: Mapping[str, Any]) -> str:
+    """In a word: how it ended, that it is paused, or what it is at."""
+    if facts.get("paused"):
+        return "paused"
+    if facts.get("over"):
+        return str(facts["state"])
+    return str(facts.get("phase") or facts["state"])
+
+
+def deadline_line(facts: Mapping[str, Any]) -> list[str]:
+    """Nothing where there is no deadline."""
+    said = deadline_words(facts)
+    return [f"deadline  {said}"] if said else []
+
+
+def deadline_words(facts: Mapping[str, Any]) -> str:
+    """`in 5 min 10 s`, `kept, with 12 s to spare` or `missed by 8 s`."""
+    due = facts.get("deadline_at")
+    if due is None:
+        return ""
+    ended = facts.get("ended_at")
+    left = due - (facts.get("now", 0.0) if ended is None else ended)
+    if left < 0:
+        return f"missed by {duration(-left)}"
+    return f"in {duration(left)}" if ended is None else f"kept, with {duration(left)} to spare"
+
+
+def money_line(facts: Mapping[str, Any]) -> str:
+    currency = facts.get("currency", "$")
+    said = f"{amount(facts['spent'], currency)} spent"
+    if facts.get("reserved"):
+        said += f", {amount(facts['reserved'], currency)} more promised to machines"
+    cap = facts.get("budget") if facts.get("budget") is not None else facts.get("limit")
+    if cap is not None:
+        what = "budget" if facts.get("budget") is not None else "limit"
+        said += f", {what} {amount(cap, currency)}"
+    return said
+
+
+def eta_words(facts: Mapping[str, Any]) -> str:
+    """`about 5 min 10 s to go, 4 min 20 s to 6 min 40 s`; "" when nothing is known."""
+    if facts.get("eta_seconds") is None:
+        return ""
+    said = f"about {duration(facts['eta_seconds'])} to go"
+    if low_high := facts.get("eta_bounds"):
+        low, high = map(duration, low_high)
+        said += f" (90 %: {low} to {high})" if low != high else ""
+    return said
+
+
+def cluster_lines(facts: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for one in facts.get("clusters", ()):
+        said = f"{one['name']}: {count(one['machines'], 'machine')}"
+        if one["leaving"]:
+            said += f", {one['leaving']} leaving"
+        if one["known"]:
+            said += f", a task takes {duration(one['mean_seconds'])} ({one['known']:,} known)"
+        if one["set_aside"]:
+            said += f", set aside: {one['set_aside']}"
+        lines.append(said)
+    return lines

@@ -1,0 +1,164 @@
+"""The live view of one bag on a terminal: progress, money, machines, failures, decisions."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from bats.master.cli.display.bag_status import deadline_words, eta_words, money_line, state_of
+from bats.master.cli.display.formatting import amount, count, duration
+from bats.master.cli.display.offers import offers
+
+Facts = Mapping[str, Any]
+
+_PHASES: Final = "▁▂▃▄▅▆▇█"  # eighths of an ATU that are told apart
+_SINGLY: Final = 24  # machines of a cluster that are shown one by one
+_WIDEST: Final = 110  # what the eye takes in; and it stays whole in a terminal made narrower
+_TALLEST: Final = 9  # lines of the picture of schedules
+
+
+def picture(
+    status: Facts, decisions: Sequence[Facts], question: str = "", *, width: int
+) -> RenderableType:
+    """`question` is asked of a bag that is paused."""
+    width = min(width, _WIDEST)
+    if "spent" not in status:
+        said = Text(status["words"] or "waits for its turn")
+        return Panel(said, title=_title(status), title_align="left", width=width)
+    parts: list[RenderableType] = [
+        _progress(status),
+        _tasks(status),
+        Text(f"time   {_time(status)}"),
+        Text(f"money  {money_line(status)}"),
+        Text(),
+        _clusters(status),
+    ]
+    if paused := status["paused"]:
+        parts += [Text(), Text(f"paused: {paused['reason']}", style="bold")]
+        parts += [Text(paused["ways"]), Text(question, style="bold")]
+    if decisions:
+        parts.append(Text())
+    for one in decisions:
+        words = f"{_clock(status, one)}  {one['words']}"
+        parts.append(Text(words, style="dim", no_wrap=True, overflow="ellipsis"))
+    return Panel(Group(*parts), title=_title(status), title_align="left", width=width)
+
+
+def choice(
+    status: Facts, offered: Facts, question: str, *, width: int, height: int
+) -> RenderableType:
+    """What stands there while nobody has chosen: the schedules, a picture, the question."""
+    plain = offers(offered, width=width)
+    used = plain.count("\n") + 1 + 2 + 2 + 4  # the head, the question, the picture's own lines
+    said = offers(offered, width=width, height=min(_TALLEST, height - used - 1))
+    head = f"{status['done']:,} of {count(status['total'], 'task')} done · {_meanwhile(status)}"
+    return Group(
+        Text(_title(status), style="bold", no_wrap=True, overflow="ellipsis"),
+        Text(head, style="dim", no_wrap=True, overflow="ellipsis"),
+        Text(said, no_wrap=True, overflow="ellipsis"),
+        Text(),
+        Text(question, style="bold"),
+    )
+
+
+def _title(status: Facts) -> str:
+    return f"bag {status['bag']} · {status['name']} · {state_of(status)}"
+
+
+def _meanwhile(status: Facts) -> str:
+    """What the machines of the sample cost while nobody has chosen."""
+    spent = amount(status["spent"], status["currency"])
+    ends = [one["paid_until"] for one in status["machines"] if one["paid_until"] is not None]
+    if not ends:
+        return f"{spent} spent, no machine is being paid for"
+    left = duration(max(0.0, max(ends) - status["now"]))
+    return f"{spent} spent · its machines are paid for {left} more"
+
+
+def _progress(status: Facts) -> RenderableType:
+    total, ended = status["total"] or 1, status["done"] + status["failed"]
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column(ratio=1)
+    line.add_column(justify="right", no_wrap=True)
+    line.add_row(ProgressBar(total=total, completed=ended), Text(f"{ended / total:.0%}"))
+    return line
+
+
+def _tasks(status: Facts) -> Text:
+    said = Text(f"tasks  {status['done']:,} of {status['total']:,} done")
+    if status["failed"]:
+        said.append(f", {status['failed']:,} failed", style="red")
+    if status["speed"]:
+        said.append(f" · {status['speed']:.3g} a second")
+    if copies := _copies(status):
+        what = "cop" + ("y" if copies == 1 else "ies")
+        said.append(f" · {copies} {what} of {'a late task' if copies == 1 else 'late tasks'}")
+    return said
+
+
+def _copies(status: Facts) -> int:
+    """How many replicas run in the tail."""
+    if status["phase"] != "executing":
+        return 0
+    attempts = sum(one["running"] + one["queued"] for one in status["machines"])
+    running: int = status["running"]
+    return max(0, int(attempts) - running)
+
+
+def _time(status: Facts) -> str:
+    said = f"{duration(status['now'])} so far"
+    if eta := eta_words(status):
+        said += f" · {eta}"
+    if deadline := deadline_words(status):
+        said += f" · deadline {deadline}"
+    return said
+
+
+def _clock(status: Facts, decision: Facts) -> str:
+    if status["began"] is None:
+        return duration(decision["time"])
+    return time.strftime("%H:%M:%S", time.localtime(status["began"] + decision["time"]))
+
+
+def _clusters(status: Facts) -> RenderableType:
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for head, side in (
+        ("machines", "left"), ("there", "right"), ("planned", "right"), ("busy", "right"),
+        ("a task takes", "right"), ("cost", "right"), ("ATUs paid for", "left"),
+    ):  # fmt: skip
+        grid.add_column(head, justify="right" if side == "right" else "left", no_wrap=True)
+    currency = status["currency"]
+    for one in status["clusters"]:
+        mine = [m for m in status["machines"] if m["cluster"] == one["name"]]
+        leaving = f" (-{one['leaving']})" if one["leaving"] else ""
+        grid.add_row(
+            Text(one["name"]),
+            f"{one['machines']}{leaving}",
+            str(one["planned"]),
+            str(sum(m["running"] for m in mine)),
+            duration(one["mean_seconds"] or None),
+            amount(sum(m["cost"] for m in mine), currency),
+            Text(one["set_aside"] or _phases(mine, status["now"], one["atu_seconds"])),
+        )
+    return grid
+
+
+def _phases(machines: Sequence[Facts], now: float, atu_seconds: float) -> str:
+    """How far each machine is through the ATU that is paid for; of many, how many are how far."""
+    each = [_phase(one, now, atu_seconds) for one in machines]
+    if len(each) <= _SINGLY:
+        return "".join(each)
+    return " ".join(f"{number}{sign}" for sign, number in sorted(Counter(each).items()))
+
+
+def _phase(machine: Facts, now: float, atu_seconds: float) -> str:
+    if machine["paid_until"] is None:
+        return "∞" if machine["joined_at"] is not None else "…"
+    share = 1 - (machine["paid_until"] - now) / atu_seconds
+    return _PHASES[max(0, min(len(_PHASES) - 1, int(share * len(_PHASES))))]

@@ -1,0 +1,204 @@
+"""The options that describe a sweep and how to run it: those of `bats run` and `bats submit`."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from bats.common.errors import UsageError
+from bats.common.units import seconds
+from bats.master.cli.display.formatting import amount, count, duration
+from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words
+
+if TYPE_CHECKING:
+    from bats.master.client import Client
+    from bats.master.clouds.reading import Clouds
+    from bats.master.sweep.sweep import Sweep
+
+_FEW: Final = 3  # commands shown from each end
+
+_OPTIONS: Final = (
+    click.argument("words", nargs=-1, metavar="[SWEEP | -] [-- COMMAND...]"),
+    click.option("-p", "--param", "parameters", multiple=True, metavar="NAME=VALUES",
+                 help="A parameter: `seed=1,2,3`, `alpha=0:1:0.1` or `name=@file`."),
+    click.option("--zip", "zipped", multiple=True, metavar="NAME=VALUES",
+                 help="Likewise; these go together row by row."),
+    click.option("--array", default="", help="Task numbers as Slurm writes them: 1-1000:2."),
+    click.option("--csv", "csv_file", default="", metavar="FILE", help="A task for each row."),
+    click.option("--name", help="What to call the bag."),
+    click.option("--timeout", help="How long a task may run: 90s, 1h 30m."),
+    click.option("--retries", type=int, help="How often a failed task is tried again (1)."),
+    click.option("--max-failures", type=int,
+                 help="So many failed tasks pause the bag (the first dozen alike)."),
+    click.option("--cwd", help="Where tasks run."),
+    click.option("--compat", type=click.Choice(["slurm", "sge"]),
+                 help="Also set the variables of that system's job arrays."),
+    click.option("--clouds", "clouds_file", default="", metavar="FILE",
+                 help="Which machines can be had, and their prices."),
+    click.option("--budget", metavar="MONEY", help="What all of it may cost at most: 12.50."),
+    click.option("--deadline", metavar="DURATION", help="When it should be done: 2h 30m."),
+    click.option("--pick", metavar="SCHEDULE",
+                 help="Choose beforehand: cheapest, cheapest+10%, cheapest+20%, balanced, "
+                 "fastest-20%, fastest-10% or fastest."),
+    policy_and_seed_options,
+    click.option("--term", metavar="DURATION", hidden=True),
+    click.option("-y", "--yes", is_flag=True,
+                 help="Ask nothing: the balanced schedule, unless a limit or --pick says more."),
+    click.option("--dry-run", is_flag=True, help="Show what would be run, and run nothing."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the options say."""
+
+    sweep: "Sweep"
+    clouds: "Clouds | None"  # None: none named, the master's
+    rule: str  # "": nothing was decided beforehand
+
+
+def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def wanted(
+    words: Sequence[str], given: Mapping[str, Any], *, find_clouds: bool, after: bool = False
+) -> Wanted:
+    """Raises UsageError with one sentence. `after`: a `--` stood before the words."""
+    from bats.master.clouds.reading import clouds
+    from bats.master.sweep.arguments import from_arguments
+
+    file, lines, words = _file_and_words(words, given, after=after)
+    keys = (
+        "name", "timeout", "retries", "max_failures", "cwd", "compat", "budget", "deadline", "pick",
+    )  # fmt: skip
+    sweep = from_arguments(
+        words,
+        file=file,
+        parameters=given["parameters"],
+        zipped=given["zipped"],
+        array=given["array"],
+        csv_file=given["csv_file"],
+        lines=lines,
+        settings={key: given[key] for key in keys},
+        policy=policy_given(given, "seed"),
+    )
+    found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None
+    limited = sweep.budget is not None or sweep.deadline_seconds is not None
+    usual = "fastest" if limited else "balanced" if given["yes"] else ""
+    if given["term"] is not None:
+        _seconds(given["term"], "--term")
+        click.echo(f"{TERM}.", err=True)
+    return Wanted(sweep, found, sweep.pick or usual)
+
+
+TERM: Final = "--term is without effect: money is reserved to the expected ends of tasks"
+
+
+def _seconds(text: str | None, option: str) -> float | None:
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}.") from None
+
+
+def _file_and_words(
+    words: Sequence[str], given: Mapping[str, Any], *, after: bool
+) -> tuple[str, Any, Sequence[str]]:
+    """The first word is a sweep file, or - for standard input, if no `--` stands before it."""
+    if not words:
+        raise click.UsageError("Name a sweep file, or give a command after `--`.")
+    if after:
+        return "", None, words
+    first, rest = words[0], words[1:]
+    if first == "-":
+        return "", sys.stdin, rest
+    makes = given["parameters"] or given["zipped"] or given["array"] or given["csv_file"]
+    if makes and not Path(first).is_file():
+        return "", None, words
+    return first, None, rest
+
+
+async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
+    """Send the inputs, then submit; the master's answer."""
+    body = _body(want)
+    if want.sweep.inputs:
+        from bats.master.inputs import send_inputs
+
+        body["inputs"] = await send_inputs(client, want.sweep)
+    return await client.ask("submit", **body, **more)
+
+
+def _body(want: Wanted) -> dict[str, Any]:
+    found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
+    if want.clouds is not None:
+        found["offerings"] = [asdict(one) for one in want.clouds.offerings]
+        found["currency"] = want.clouds.currency
+    return found
+
+
+def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
+    """What would be done, as facts and in words."""
+    sweep = want.sweep
+    first = range(min(_FEW, sweep.count))
+    last = range(max(len(first), sweep.count - _FEW), sweep.count)
+    facts: dict[str, Any] = {
+        "name": sweep.name,
+        "tasks": sweep.count,
+        "first": [sweep.preview(k) for k in first],
+        "last": [sweep.preview(k) for k in last],
+        "budget": sweep.budget,
+        "deadline_seconds": sweep.deadline_seconds,
+        "rule": want.rule or "ask",
+        "policy": dict(sweep.policy),
+    }
+    lines = [f"{sweep.name}: {count(sweep.count, 'task')}"]
+    width = len(str(sweep.count - 1))
+    lines += [f"  {k:>{width}}  {said}" for k, said in zip(first, facts["first"], strict=True)]
+    if last and last[0] > len(first):
+        lines.append(f"  {'…':>{width}}")
+    lines += [f"  {k:>{width}}  {said}" for k, said in zip(last, facts["last"], strict=True)]
+    lines.append(f"each: {_each(sweep)}")
+    if want.clouds is not None:
+        facts["offerings"] = [asdict(one) for one in want.clouds.offerings]
+        lines.append("machines that may be asked for:")
+        for one in want.clouds.offerings:
+            price = "free" if one.free else (
+                f"{amount(one.price, want.clouds.currency)} for each {duration(one.atu_seconds)}"
+            )  # fmt: skip
+            lines.append(
+                f"  up to {one.max_machines} {one.name} ({one.backend}), "
+                f"{count(one.slots, 'slot')} each, {price}"
+            )
+    if sweep.budget is not None:
+        currency = want.clouds.currency if want.clouds else "$"
+        lines.append(f"budget: {amount(sweep.budget, currency)}")
+    if sweep.deadline_seconds is not None:
+        lines.append(f"deadline: {duration(sweep.deadline_seconds)}")
+    if sweep.policy:
+        lines.append(policy_in_words(sweep.policy))
+    return facts, "\n".join(lines)
+
+
+def _each(sweep: "Sweep") -> str:
+    said = [count(sweep.slots, "slot")]
+    if sweep.timeout_seconds:
+        said.append(f"at most {duration(sweep.timeout_seconds)}")
+    said.append("tried again " + ("never" if not sweep.retries else f"{sweep.retries} times"
+                                  if sweep.retries > 1 else "once"))  # fmt: skip
+    return ", ".join(said) + " if it fails"
+
+
+def must_be_decided(want: Wanted) -> None:
+    """Where nobody can be asked and machines cost money, the options must say what to choose."""
+    free = want.clouds is None or all(one.free for one in want.clouds.offerings)
+    if not want.rule and not free:
+        raise UsageError(
+            "Machines cost money and nobody is here to choose a schedule; "
+            "give --budget, --deadline, --pick or --yes."
+        )

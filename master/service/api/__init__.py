@@ -1,0 +1,1 @@
+"""What clients may ask of a master: a handler per verb."""

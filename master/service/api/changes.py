@@ -1,0 +1,146 @@
+"""Requests that change something; answered only when the change is durable."""
+
+import asyncio
+from difflib import get_close_matches
+
+import structlog
+
+from bats.common.errors import CannotBeMetError, UsageError, quoted
+from bats.common.messages import TaskId
+from bats.common.money import Money
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
+from bats.master.brain.rules.pausing import tried_again
+from bats.master.brain.views.refusals import why_not
+from bats.master.service.api.call import Body, Call
+from bats.master.service.api.submission import RULES, bag_from_body, is_rule, make_output_folder
+from bats.master.service.bags.bag import HELD, PAUSED, QUEUED, RUNNING
+from bats.master.service.bags.runner import Runner
+
+log = structlog.get_logger()
+
+
+async def submit(call: Call) -> Body:
+    service = call.service
+    loop = asyncio.get_running_loop()
+    number = service.store.new_bag()
+    bag = await loop.run_in_executor(None, bag_from_body, call.body, number, service.options)
+    await loop.run_in_executor(None, make_output_folder, bag)
+    if missing := [name for name, sha, *_ in bag.inputs if not service.blobs.has(sha)]:
+        raise UsageError(f"The input {missing[0]} has not been sent to the master.")
+    service.bags.submit(bag)
+    await service.store.committed()
+    log.info("bag submitted", bag=bag.id, name=bag.name, tasks=bag.sweep.count)
+    return {"bag": bag.id, "name": bag.name, "tasks": bag.sweep.count, "state": bag.state}
+
+
+async def release(call: Call) -> Body:
+    bag = call.service.bags.known.get(await call.bag())
+    if bag is None or bag.state != HELD:
+        raise UsageError("Only a bag that was submitted to be held can be released.")
+    call.service.bags.release(bag)
+    await call.service.store.committed()
+    return {"bag": bag.id, "state": bag.state}
+
+
+async def choose(call: Call) -> Body:
+    rule = call.text("rule", "fastest")
+    if not is_rule(rule):
+        near = get_close_matches(rule.lower(), RULES, 1)
+        what = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RULES[1:])}."
+        raise UsageError(f"No schedule is called {quoted(rule)}; {what}")
+    budget = None if call.body.get("budget") is None else Money(call.whole("budget"))
+    cushion = None if call.body.get("cushion") is None else Money(call.whole("cushion"))
+    deadline = call.seconds("deadline_seconds", 0.0) or None
+    runner = await call.runner()
+    if runner.engine.run.phase is Phase.SAMPLING:
+        raise UsageError(f"Bag {runner.id} is still sampling; there is nothing to choose from yet.")
+    chosen = Chosen(rule, budget, deadline, cushion)
+    if refusal := why_not(runner.engine.run, chosen):
+        raise CannotBeMetError(refusal)
+    told = await _tell(call, runner, chosen)
+    run = runner.engine.run
+    return {
+        **told,
+        "chosen": run.chosen,
+        "budget": run.budget,
+        "limit": run.ledger.limit,
+        "currency": runner.bag.settings.currency,
+        "paused": runner.paused,
+    }
+
+
+async def retry(call: Call) -> Body:
+    runner = await call.runner()
+    states = runner.engine.run.tasks.states
+    again = (TaskState.FAILED, TaskState.DROPPED)
+    wanted = call.body.get("tasks", "failed")
+    if wanted == "failed":
+        tasks = [TaskId(task) for task, state in enumerate(states) if state in again]
+    elif isinstance(wanted, list) and all(type(t) is int and 0 <= t < len(states) for t in wanted):
+        tasks = [task for task in wanted if states[task] in again]
+    else:
+        raise UsageError(f'`tasks` should be "failed" or a list of tasks, not {quoted(wanted)}.')
+    if not tasks:
+        more = f" `bats resume {runner.id}` goes on with it." if runner.paused else ""
+        raise UsageError(f"Bag {runner.id} has no failed task to try again.{more}")
+    tasks = sorted({*tasks, *tried_again(runner.engine.run)})
+    call.service.store.reopen(runner.id, tasks)
+    return {**await _tell(call, runner, Retried(tuple(tasks))), "tasks": len(tasks)}
+
+
+async def resume(call: Call) -> Body:
+    """Only a paused bag; others are told what goes on with them."""
+    number = await call.bag()
+    bag = call.service.bags.known.get(number)
+    if bag is not None and bag.state == HELD:
+        raise UsageError(f"Bag {number} is held and has not begun; release it.")
+    if bag is not None and bag.state == QUEUED:
+        raise UsageError(f"Bag {number} waits for its turn; there is nothing to resume.")
+    runner = await call.service.bags.load(number)
+    if not runner.paused:
+        what = runner.engine.run.phase.value
+        if bag is None:
+            left = "`bats retry` tries again what failed or was not done"
+            raise UsageError(f"Bag {number} has ended: {runner.bag.state}; {left}.")
+        raise UsageError(f"Bag {number} is not paused; it is {what}.")
+    call.service.store.reopen(number, tried_again(runner.engine.run))
+    return await _tell(call, runner, Resumed())
+
+
+async def cancel(call: Call) -> Body:
+    reason = call.text("reason", "cancelled by the user")
+    number = await call.bag()
+    bag = call.service.bags.known.get(number)
+    if bag is not None and bag.state in (HELD, QUEUED) and bag.began is None:
+        call.service.bags.cancel_unbegun(bag, reason)
+        await call.service.store.committed()
+        return {"bag": number, "state": bag.state}
+    runner = await call.runner()
+    if runner.bag.state not in (RUNNING, PAUSED, QUEUED):
+        raise UsageError(f"Bag {number} has ended already: {runner.bag.state}.")
+    return await _tell(call, runner, Cancelled(reason))
+
+
+async def _tell(call: Call, runner: Runner, event: Event) -> Body:
+    """Let it happen to the bag. One that has ended, and is to go on, waits for its turn."""
+    call.service.bags.happen(runner, event)
+    await call.service.store.committed()
+    return {"bag": runner.id, "state": runner.bag.state, "phase": runner.engine.run.phase.value}
+
+
+async def prune(call: Call) -> Body:
+    number = await call.bag()
+    if number in call.service.bags.known:
+        raise UsageError(f"Bag {number} has not ended; cancel it first.")
+    blobs = await call.service.store.prune(number)
+    call.service.bags.forget(number)
+    await asyncio.get_running_loop().run_in_executor(None, call.service.blobs.forget, blobs)
+    return {"bag": number, "files": len(blobs)}
+
+
+async def shutdown(call: Call) -> Body:
+    loop = asyncio.get_running_loop()
+    loop.call_later(0.1, call.service.shut_down, call.text("reason", "asked to by a client"))
+    return {}

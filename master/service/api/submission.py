@@ -1,0 +1,293 @@
+"""What a client submits, checked key by key and made into a bag's settings."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from bats.common.errors import CannotBeMetError, UsageError, quoted
+from bats.common.messages import BagId
+from bats.common.money import Money
+from bats.common.offering import ClusterName, Offering
+from bats.deploy import registry
+from bats.master.brain.books.state import MANUAL
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.policies.tail import PERFECT, STRATEGIES
+from bats.master.brain.protocol.settings import ASK, Sampling, Settings
+from bats.master.brain.views.refusals import pays_for_nothing
+from bats.master.service.bags.bag import HELD, QUEUED, Bag
+from bats.master.service.options import Options
+from bats.master.store.blobs import is_sha256
+from bats.master.sweep.sweep import Sweep
+
+Check = Callable[[Any], bool]
+
+RULES: Final = (
+    ASK,
+    "cheapest",
+    "cheapest+10%",
+    "cheapest+20%",
+    "balanced",
+    "fastest-20%",
+    "fastest-10%",
+    "fastest",
+)
+"""How a schedule may be chosen: by its name, `balanced`, or by asking the user."""
+
+
+def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
+    """Raises UsageError that names the key, what it held and what is allowed."""
+    if unknown := sorted(set(body) - {*_KEYS, "sweep", "offerings"}):
+        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
+    if not isinstance(body.get("sweep"), Mapping):
+        raise UsageError("`sweep` is missing: there is nothing to run.")
+    sweep = Sweep.from_plain(body["sweep"])
+    if unknown := sorted(set(sweep.policy) - set(POLICY)):
+        raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
+    given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
+    for key, (fits, what) in _KEYS.items():
+        if given.get(key) is not None and not fits(given[key]):
+            said = what if isinstance(what, str) else f"one of {', '.join(what)}"
+            raise UsageError(f"`{key}` should be {said}, not {quoted(given[key])}.")
+    if given.get("tail") == PERFECT:
+        raise UsageError(
+            f"The tail strategy `{PERFECT}` knows how long every task will take, which only a "
+            f"simulation does: see what it saves with `bats simulate --tail {PERFECT}`, and run "
+            f"the bag with one of {', '.join(name for name in STRATEGIES if name != PERFECT)}."
+        )
+    offerings = _places(sweep, _offerings(given.get("offerings"), options))
+    folder = Path(given.get("output_folder") or options.output_folder / str(bag))
+    return Bag(
+        bag,
+        given.get("name") or sweep.name,
+        sweep,
+        _settings(given, sweep, offerings, options),
+        time.time(),
+        str(folder),
+        _inputs(given.get("inputs") or []) or (),
+        state=HELD if given.get("hold") else QUEUED,
+    )
+
+
+def make_output_folder(bag: Bag) -> None:
+    """Made here, so that a worker that finds it knows that it shares our file system."""
+    try:
+        Path(bag.output_folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The output folder {bag.output_folder} cannot be made: {error.strerror}."
+        ) from None
+
+
+def offerings_from_plain(written: Any) -> tuple[Offering, ...]:
+    """Offerings as a client sends them: a list of tables with the fields of `Offering`."""
+    if not isinstance(written, Sequence) or isinstance(written, str | bytes) or not written:
+        raise UsageError(f"`offerings` should be a list of tables, not {quoted(written)}.")
+    offerings = tuple(_offering(one) for one in written)
+    names = [one.name for one in offerings]
+    if len(set(names)) < len(names):
+        raise UsageError(f"Two offerings have the same name, of: {', '.join(names)}.")
+    return offerings
+
+
+def _offering(written: Any) -> Offering:
+    known = {part.name for part in fields(Offering)}
+    if not isinstance(written, Mapping) or not {
+        "name",
+        "price",
+        "atu_seconds",
+        "max_machines",
+    } <= set(written):
+        raise UsageError(
+            f"An offering needs name, price, atu_seconds and max_machines: {quoted(written)}."
+        )
+    if strange := set(written) - known:
+        raise UsageError(f"offering {written['name']}: unknown key `{min(strange)}`.")
+    where = f"offering {written['name']}"
+    for key, value in written.items():
+        if not _OFFERING[key](value):
+            raise UsageError(f"{where}: `{key}` cannot be {quoted(value)}.")
+    try:
+        made = Offering(
+            **{**written, "name": ClusterName(written["name"]), "price": Money(written["price"])}
+        )
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+    if made.backend != MANUAL and made.backend not in registry.names():
+        raise UsageError(
+            f"{where}: there is no back end `{made.backend}`; "
+            f"known are {', '.join([*registry.names(), MANUAL])}."
+        )
+    return made
+
+
+def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
+    offerings = options.offerings if written is None else offerings_from_plain(written)
+    if not offerings:
+        raise UsageError(
+            "There is nowhere to run: this master has no offerings and the submission brings none. "
+            "Name a clouds file."
+        )
+    return offerings
+
+
+def _places(sweep: Sweep, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
+    """The offerings as this bag's tasks find them: slots for whole tasks, no idle machines.
+
+    A schedule must not promise what a limit on tasks at a time forbids. Of one offering no more
+    machines are bought than have work; of several, whose mixes may be any, all must have some.
+    """
+    large = [one for one in offerings if one.slots >= sweep.slots]
+    if not large:
+        most = max(one.slots for one in offerings)
+        raise UsageError(f"A task takes {sweep.slots} slots; the largest machine has {most}.")
+    places = [replace(one, slots=one.slots // sweep.slots) for one in large]
+    if not sweep.at_once:
+        return tuple(places)
+    useful = [
+        replace(one, max_machines=min(one.max_machines, -(-sweep.at_once // one.slots)))
+        for one in places
+    ]
+    together = sum(one.slots * one.max_machines for one in useful)
+    if len(useful) > 1 and together > sweep.at_once and not all(one.free for one in useful):
+        names = ", ".join(one.name for one in useful)
+        raise UsageError(
+            f"At most {sweep.at_once} tasks may run at a time, and {names} have room for "
+            f"{together:,} together: what a schedule of them promises would not hold. Lower `max` "
+            f"in the clouds file, name one offering, or leave %{sweep.at_once} out of `array`."
+        )
+    return tuple(useful)
+
+
+def _settings(
+    given: Mapping[str, Any], sweep: Sweep, offerings: tuple[Offering, ...], options: Options
+) -> Settings:
+    def value(key: str, otherwise: Any) -> Any:
+        found = given.get(key)
+        return otherwise if found is None else found
+
+    usual = Settings(tasks=sweep.count, offerings=offerings)
+    budget = value("budget", sweep.budget)
+    if refusal := pays_for_nothing(budget, offerings, value("currency", options.currency)):
+        raise CannotBeMetError(refusal)
+    return Settings(
+        tasks=sweep.count,
+        offerings=offerings,
+        budget=None if budget is None else Money(budget),
+        deadline_seconds=value("deadline_seconds", sweep.deadline_seconds),
+        rule=value("rule", sweep.pick or usual.rule),
+        sampling=Sampling(value("sampling", usual.sampling.value)),
+        initial_workers=value("initial_workers", usual.initial_workers),
+        replicated=value("replicated", usual.replicated),
+        replicate=value("replicate", sweep.replicate),
+        tail=value("tail", usual.tail),
+        planner=value("planner", usual.planner),
+        upgrade=value("upgrade", usual.upgrade),
+        prudence=float(value("prudence", usual.prudence)),
+        monitor_seconds=float(value("monitor_seconds", usual.monitor_seconds)),
+        retries=value("retries", sweep.retries),
+        max_failures=value("max_failures", sweep.max_failures),
+        at_once=sweep.at_once,
+        task_slots=sweep.slots,
+        losses=value("losses", usual.losses),
+        patience_seconds=float(value("patience_seconds", usual.patience_seconds)),
+        currency=value("currency", options.currency),
+        seed=value("seed", usual.seed),
+    )
+
+
+def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
+    """None if they are no such rows."""
+    if not isinstance(written, list):
+        return None
+    rows = []
+    for row in written:
+        match row:
+            case [str() as name, str() as sha256, int() as size, int() as mode] if is_sha256(
+                sha256
+            ):
+                rows.append((name, sha256, size, mode))
+            case _:
+                return None
+    return tuple(rows)
+
+
+def is_rule(value: Any) -> bool:
+    """Whether it names a way to choose a schedule."""
+    return value in RULES
+
+
+def _whole(low: int, high: int = 1 << 62) -> Check:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _real(value: Any, low: float = 0.0) -> bool:
+    return type(value) in {int, float} and low <= value < math.inf
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 4096
+
+
+_SAMPLINGS: Final = tuple(one.value for one in Sampling)
+
+POLICY: Final = (
+    "tail",
+    "planner",
+    "sampling",
+    "prudence",
+    "upgrade",
+    "monitor_seconds",
+    "patience_seconds",
+    "initial_workers",
+    "replicated",
+    "losses",
+    "seed",
+)
+"""What a sweep may say of how the scheduler decides; a key of the submission wins over it."""
+
+_KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
+    "name": (lambda value: _text(value) and len(value) <= 100, "a text of up to 100 characters"),
+    "budget": (_whole(0), "an amount in billionths, 0 or more"),
+    "deadline_seconds": (lambda value: _real(value) and value > 0, "a number of seconds above 0"),
+    "rule": (is_rule, RULES),
+    "sampling": (lambda value: value in _SAMPLINGS, _SAMPLINGS),
+    "initial_workers": (_whole(1, 1000), "a whole number from 1"),
+    "replicated": (_whole(1, 1000), "a whole number from 1"),
+    "tail": (lambda value: _text(value) and value in STRATEGIES, STRATEGIES),
+    "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
+    "replicate": (_truth, "true or false"),
+    "upgrade": (_truth, "true or false"),
+    "prudence": (_real, "a number, 0 or more (1 keeps room for two standard errors)"),
+    "monitor_seconds": (_real, "a number of seconds"),
+    "term_seconds": (_real, "a number of seconds"),  # until 0.1.0; without effect
+    "patience_seconds": (_real, "a number of seconds"),
+    "retries": (_whole(0, 1000), "a whole number from 0 to 1000"),
+    "max_failures": (_whole(1), "a whole number from 1"),
+    "losses": (_whole(0, 1000), "a whole number from 0 to 1000"),
+    "seed": (_whole(0), "a whole number, 0 or more"),
+    "currency": (_text, "a text"),
+    "inputs": (lambda value: _inputs(value) is not None, "rows of name, sha256, bytes and mode"),
+    "hold": (_truth, "true or false"),
+    "output_folder": (lambda value: _text(value) and value.startswith("/"), "an absolute path"),
+}
+
+_OFFERING: Final[Mapping[str, Check]] = {
+    "name": lambda value: _text(value) and 0 < len(value) <= 100 and "/" not in value,
+    "price": _whole(0),
+    "atu_seconds": lambda value: _real(value) and value > 0,
+    "max_machines": _whole(0, 100_000),
+    "slots": _whole(1, 100_000),
+    "minimum_seconds": _real,
+    "boundary_seconds": _real,
+    "lease_seconds": _real,
+    "backend": _text,
+    "settings": lambda value: isinstance(value, Mapping),
+    "priced": lambda value: isinstance(value, str),
+}

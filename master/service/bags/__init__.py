@@ -1,0 +1,1 @@
+"""Bags at work: their turns, their engine, what it wants done."""

@@ -1,0 +1,64 @@
+"""What the schedules on offer may come to: predicted beside the loop, and remembered."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.bounds import Bounds
+from bats.master.brain.prediction.predictors import Question, predict
+from bats.master.brain.views import forecast
+
+_OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
+
+log = structlog.get_logger()
+
+
+class Predictions:
+    """Of one bag. What there is to predict from is taken down when an offer or a choice is made.
+
+    Predicting waits until somebody asks; many may, so the last answer is kept.
+    """
+
+    def __init__(self) -> None:
+        self._seen: tuple[tuple[Schedule, ...], float] = ((), 0.0)
+        self._told: tuple[Schedule, ...] = ()
+        self._asked: tuple[Question, ...] = ()
+        self._lock = asyncio.Lock()
+
+    def look(self, run: Run) -> None:
+        """After every event; costs next to nothing when there is no news."""
+        offered, chosen_at = self._seen
+        if run.schedules is offered and run.chosen_at == chosen_at:
+            return
+        self._seen = run.schedules, run.chosen_at
+        if run.schedules is offered and run.chosen in {one.name for one in offered}:
+            return  # it was told before it was chosen
+        self._told = forecast.promised(run)
+        # Of a choice made under an earlier master it is too late to look.
+        now = run.phase is Phase.CHOOSING or run.now == run.chosen_at
+        self._asked = forecast.questions(run, self._told) if now else ()
+
+    async def bounded(self, run: Run) -> tuple[Schedule, ...]:
+        """The schedules with their bounds, and with the median run as estimate."""
+        self.look(run)
+        async with self._lock:
+            for _ in range(_OFFERS):
+                if not (asked := self._asked):
+                    break
+                try:
+                    bounds = await asyncio.to_thread(_answer, asked)
+                except Exception:
+                    log.exception("no bounds could be predicted")
+                    bounds = []
+                if asked is self._asked:  # else there is a newer offer by now
+                    self._asked = ()
+                    if bounds:
+                        self._told = forecast.foretold(self._told, bounds)
+        return self._told
+
+
+def _answer(questions: tuple[Question, ...]) -> list[Bounds]:
+    return [predict(question) for question in questions]

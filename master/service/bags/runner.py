@@ -1,0 +1,495 @@
+"""Runs one bag live: events go to the engine and into the journal, its commands are carried out.
+
+What costs money or ends machines is done only once the event behind it is durable; what workers
+are told to run or kill goes out at once, for a restart finds out from them what they hold.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import msgpack
+import structlog
+
+from bats.common.billing import charge
+from bats.common.errors import StoreDamagedError
+from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
+from bats.common.money import NOTHING, Money
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.books.state import Phase
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.commands import (
+    Command,
+    Decided,
+    EndBag,
+    KillTask,
+    Offer,
+    Paused,
+    Record,
+    RenewLease,
+    RunTasks,
+    StartMachines,
+    StopMachine,
+    WakeAt,
+)
+from bats.master.brain.protocol.events import (
+    Announced,
+    Cause,
+    Charged,
+    Ended,
+    Ending,
+    Event,
+    Found,
+    Gone,
+    Joined,
+    Retried,
+    Returned,
+    Silent,
+    Woken,
+)
+from bats.master.brain.protocol.journal import plain
+from bats.master.brain.rules.fleet import LEASE_SECONDS
+from bats.master.service.bags.bag import RUNNING, Bag
+from bats.master.service.bags.clock import BagClock
+from bats.master.service.bags.explanations import ways_out, why
+from bats.master.service.bags.predictions import Predictions
+from bats.master.service.bags.replay import Replayed
+from bats.master.service.machines.numbers import by_hand, inside, outside
+from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.workers import Workers
+from bats.master.service.transfers import Files, Wanted, target_of
+from bats.master.store.blobs import is_sha256
+from bats.master.store.rows import DecisionRow, Finished, MachineRow, TaskRow
+from bats.master.store.store import Store
+
+log = structlog.get_logger()
+
+_pack = msgpack.Packer().pack
+
+
+class Fleet(Protocol):
+    """Who starts and stops this bag's machines; they are named as seen from outside."""
+
+    def start(self, runner: "Runner", cluster: int, machines: list[MachineId]) -> None: ...
+
+    def stop(self, machine: MachineId, reason: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What a runner works with."""
+
+    store: Store
+    workers: Workers
+    fleet: Fleet
+    files: Files
+    ended: Callable[["Runner"], None]
+    parked: Callable[["Runner"], None]  # it is paused, and its last machine is gone
+    broke: Callable[["Runner", BaseException], None]
+    freed: Callable[[MachineId], None]  # a worker started by hand has nothing to do here any more
+    witness: Callable[[BagId, float, Event, list[Command]], None] | None = None  # sees every step
+
+
+class Runner:
+    def __init__(self, bag: Bag, around: Surroundings, began: float, replayed: Replayed) -> None:
+        self.bag = bag
+        self.engine = replayed.engine
+        self.predictions = Predictions()
+        self.clock = BagClock(began, replayed.last, bag.anchor)
+        bag.anchor = self.clock.anchor
+        self.began = began
+        self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
+        self.revision = 0  # raised when something a waiting client cares for has changed
+        self.changed = asyncio.Event()
+        self._replayed: Replayed | None = replayed
+        self._leases = replayed.leases
+        self._around = around
+        self._store = around.store
+        self._workers = around.workers
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[tuple[Event, Mapping[tuple[int, int], Result]]] = deque()
+        self._busy = False
+        self._results: dict[tuple[int, int], Result] = {}
+        self._from: MachineId = MachineId(-1)
+        self._wake: asyncio.TimerHandle | None = None
+        self._over = self.engine.over
+
+    @property
+    def id(self) -> BagId:
+        return self.bag.id
+
+    def happen(self, event: Event, results: Mapping[tuple[int, int], Result] | None = None) -> None:
+        """All events go through here; those that arise meanwhile wait their turn."""
+        self._events.append((event, results or {}))
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._events:
+                self._step(*self._events.popleft())
+        except StoreDamagedError:
+            raise
+        except Exception as error:
+            self._events.clear()
+            self._around.broke(self, error)
+        finally:
+            self._busy = False
+
+    def _step(self, event: Event, results: Mapping[tuple[int, int], Result]) -> None:
+        now = self.clock()
+        self._store.journal(self.id, now, _pack(plain(event)))
+        self._results = dict(results)
+        commands = self.engine.handle(event, now)
+        self.predictions.look(self.engine.run)
+        if self._around.witness is not None:
+            self._around.witness(self.id, now, event, commands)
+        for command in commands:
+            _OBEY[type(command)](self, command)
+        if self._results:
+            self._keep_the_rest()
+        run = self.engine.run
+        if run.pause is not None and self.bag.state == RUNNING and not run.alive():
+            self._around.parked(self)
+        if self.engine.over != self._over:
+            self._over = self.engine.over
+            self._change()
+            if self._over:
+                self._around.ended(self)
+
+    def close(self) -> None:
+        """Nothing more is expected of this bag."""
+        if self._wake:
+            self._wake.cancel()
+            self._wake = None
+        self._change()
+
+    def set_right(self) -> None:
+        """Undo what the engine, hearing the journal, decided otherwise than another release did.
+
+        From here on it is obeyed, so that what comes instead is really done.
+        """
+        replayed, self._replayed = self._replayed, None
+        if replayed is None or not replayed.differs:
+            return
+        log.warning("this release would have decided otherwise", bag=self.id)
+        unasked = replayed.unasked()
+        if dropped := replayed.dropped():
+            self.happen(Retried(tuple(dropped)))
+        for machine in unasked:
+            self.gone(outside(self.id, machine), None, Cause.STOPPED, "it was never asked for")
+
+    def resume(self) -> None:
+        """After a restart: look at everything anew."""
+        self.happen(Woken())
+
+    # --- obeying ----------------------------------------------------------------------------------
+
+    def _start_machines(self, command: StartMachines) -> None:
+        offering = self.bag.settings.offerings[command.cluster]
+        machines = [outside(self.id, machine) for machine in command.machines]
+        for machine in machines:
+            row = MachineRow(
+                machine, self.id, offering.name, offering.backend, requested=self.clock()
+            )
+            self.machines[machine] = row
+            self._store.machine(row)
+        self._store.then(lambda: self._around.fleet.start(self, command.cluster, machines))
+
+    def _stop_machine(self, command: StopMachine) -> None:
+        machine = outside(self.id, command.machine)
+        self._store.then(lambda: self._stop(machine, command.reason))
+
+    def _stop(self, machine: MachineId, reason: str) -> None:
+        if not by_hand(machine):
+            self._around.fleet.stop(machine, reason)
+            return
+        # It belongs to whoever started it; here it only leaves the bag.
+        self.gone(machine, None, Cause.STOPPED, reason)
+        self._around.freed(machine)
+
+    def _run_tasks(self, command: RunTasks) -> None:
+        self._workers.run(outside(self.id, command.machine), self.id, command.orders)
+
+    def _kill_task(self, command: KillTask) -> None:
+        attempt = AttemptId(self.id, command.task, command.attempt)
+        self._workers.kill(outside(self.id, command.machine), attempt)
+
+    def _record(self, command: Record) -> None:
+        machine = outside(self.id, command.machine)
+        rows = [self._finished(machine, self._result(ending)) for ending in command.endings]
+        self._store.results(rows)
+        for row in rows:
+            if row.result.outputs:
+                self._fetch(machine, row.result)
+
+    def _fetch(self, machine: MachineId, result: Result | TaskRow) -> None:
+        """Get what the task left, now that its result counts."""
+        wanted = []
+        for name, sha256, size in result.outputs:
+            target = target_of(self.bag.output_folder, result.task, result.attempt, name)
+            if target is None or not is_sha256(sha256):
+                log.warning("refused: an output's name", machine=machine, name=name[:200])
+            else:
+                wanted.append(Wanted(sha256, size, target))
+        self._around.files.fetch(machine, wanted)
+
+    def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
+        """After a restart: what had been recorded and not yet fetched."""
+        for row in rows:
+            if row.outputs and row.outcome is not Outcome.KILLED and self.wants(row.machine):
+                self._fetch(row.machine, row)
+
+    def _keep_the_rest(self) -> None:
+        """Results that settled nothing: copies that came later, failures that are tried again."""
+        copies: list[Finished] = []
+        others: list[Finished] = []
+        for result in self._results.values():
+            finished = self._finished(self._from, result)
+            (copies if result.outcome == Outcome.DONE else others).append(finished)
+        self._results = {}
+        if copies:
+            self._store.results(copies)
+        if others:
+            self._store.attempts(others)
+        for finished in others:
+            if finished.result.outputs and finished.result.outcome != Outcome.KILLED:
+                self._fetch(self._from, finished.result)
+
+    def _finished(self, machine: MachineId, result: Result) -> Finished:
+        row = self.machines.get(machine)
+        started = max(0.0, self.engine.run.now - result.wall_seconds)
+        return Finished(result, machine, row.offering if row else "", started)
+
+    def _result(self, ending: Ending) -> Result:
+        """As the worker told it; or, of a task that was given up with its machines, made up."""
+        if told := self._results.pop((ending.task, ending.attempt), None):
+            return told
+        words = "given up: the machines that ran it broke down"
+        return Result(
+            self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
+            0.0, 0.0, 0, 0, words, 0,
+        )  # fmt: skip
+
+    def _renew_lease(self, command: RenewLease) -> None:
+        self._leases[command.machine] = command.until
+        machine = outside(self.id, command.machine)
+        self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
+
+    def renew_leases(self) -> None:
+        """By the clock: what is reserved may reach further than a dead master should cost."""
+        for number in self._leases:
+            machine = outside(self.id, number)
+            if self.wants(machine):
+                self._workers.lease(machine, self.lease_seconds(machine))
+
+    def _wake_at(self, command: WakeAt) -> None:
+        if self._wake:
+            self._wake.cancel()
+        pause = max(0.0, command.at - self.clock())
+        self._wake = self._loop.call_later(pause, self.happen, Woken())
+
+    def _offer(self, command: Offer) -> None:
+        log.info("schedules", bag=self.id, offered=len(command.schedules))
+        self._change()
+
+    def _decided(self, command: Decided) -> None:
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, command.words))
+        log.info("decided", bag=self.id, words=command.words)
+        self._change()
+
+    def _paused(self, command: Paused) -> None:
+        pause = command.pause
+        words = f"paused: {pause.reason}. {ways_out(self.id, pause.task, again=pause.again)}"
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        log.warning("bag is paused", bag=self.id, words=words)
+        self._change()
+
+    def _end_bag(self, command: EndBag) -> None:
+        words = f"{command.outcome.value}: {command.words}"
+        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        log.info("bag ends", bag=self.id, outcome=command.outcome.value, words=command.words)
+        self.bag.words = command.words
+        self._over = False  # one that goes on only to end at once has ended anew
+        self._change()
+
+    def _change(self) -> None:
+        self.revision += 1
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    # --- what the world says, machines named as seen from outside ---------------------------------
+
+    def joined(self, worker: Worker, cluster: int = -1) -> None:
+        machine = worker.machine
+        row = self.machines.get(machine)
+        if row is None and cluster >= 0:
+            offering = self.bag.settings.offerings[cluster]
+            row = MachineRow(machine, BagId(0), offering.name, "by hand", requested=self.clock())
+        if row is not None:
+            address = row.address or f"{worker.host} pid {worker.pid}"
+            row = row._replace(joined=row.joined or self.clock(), address=address)
+            self.machines[machine] = row
+            self._store.machine(row)
+        holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self.id]
+        places = max(1, worker.slots // self.bag.settings.task_slots)
+        self.happen(Joined(inside(machine), places, tuple(holding), cluster))
+        for attempt in worker.holding:
+            if attempt.bag != self.id:
+                self._workers.kill(machine, attempt)
+        self._change()
+
+    def ended_tasks(self, machine: MachineId, results: list[Result]) -> None:
+        """Results of this bag, which may be of tasks that nobody waits for any more."""
+        count = self.bag.sweep.count
+        known = [result for result in results if result.task < count]
+        if len(known) < len(results):
+            log.warning("refused: results of tasks that do not exist", machine=machine)
+        self._from = machine
+        endings = tuple(
+            [
+                Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds, self._why(r))
+                for r in known
+            ]
+        )
+        self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
+
+    def _why(self, result: Result) -> str:
+        """That it failed, if it did; such as are done are many, and their parameters cost time."""
+        if result.outcome == Outcome.DONE:
+            return ""
+        return why(result, self.bag.sweep.parameters(result.task))
+
+    async def glimpse(
+        self, task: TaskId, attempt: int, stream: str, offset: int
+    ) -> tuple[int, bytes, int] | None:
+        """What a running attempt (0: any) has written from there on: its number, this, how much.
+
+        None when no such attempt runs.
+        """
+        for one in self.engine.run.tasks.running.get(task, ()):
+            if attempt not in {0, one.attempt}:
+                continue
+            of = AttemptId(self.id, task, one.attempt)
+            machine = outside(self.id, one.machine)
+            seen = await self._workers.look(machine, of, stream, offset)
+            return (one.attempt, seen.data, seen.total) if seen else (one.attempt, b"", offset)
+        return None
+
+    def settled(self, task: TaskId) -> bool:
+        """Whether it will not run (again)."""
+        return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
+
+    def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
+        self.happen(Returned(inside(machine), tasks))
+
+    def silent(self, machine: MachineId) -> None:
+        self.happen(Silent(inside(machine)))
+
+    def found(self, machine: MachineId, unpaid_since: float | None) -> bool:
+        """A machine that was held to be gone lives; whether the bag can pay for it and takes it."""
+        self.happen(Found(inside(machine), unpaid_since))
+        taken = self.wants(machine)
+        if taken:
+            row = self.machines[machine]._replace(gone=None, reason="")
+            self.machines[machine] = row
+            self._store.machine(row)
+        self._change()
+        return taken
+
+    def announced(self, machine: MachineId, reason: str) -> None:
+        """The provider takes it away soon."""
+        self.happen(Announced(inside(machine), reason))
+        self._change()
+
+    def charged(self, machine: MachineId, since: float, address: str) -> None:
+        row = self.machines[machine]._replace(charged_since=since, address=address)
+        self.machines[machine] = row
+        self._store.machine(row)
+        self.happen(Charged(inside(machine), since))
+
+    def knows_key(self, machine: MachineId, public: str) -> None:
+        """The key that this machine is admitted with, now and after a restart of the master."""
+        row = self.machines[machine]._replace(public_key=public.encode())
+        self.machines[machine] = row
+        self._store.machine(row)
+
+    def gone(self, machine: MachineId, at: float | None, cause: Cause, detail: str) -> None:
+        """`at` None: just now."""
+        row = self.machines.get(machine)
+        now = self.clock()
+        at = now if at is None else at
+        if row is not None and row.gone is None:
+            known = self.engine.run.machines.get(inside(machine))
+            since = known.charged_since if known else None
+            cost = charge(known.offering, at - since) if known and since is not None else NOTHING
+            cost = Money(row.cost + cost)  # of earlier lives, if it was once held to be gone
+            self.machines[machine] = row._replace(gone=at, reason=detail or cause.value, cost=cost)
+            self._store.machine(self.machines[machine])
+        self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
+        self._change()
+
+    def vacate(self, reason: str) -> None:
+        """Stop all of its machines, whatever they are paid for."""
+        for machine in self.engine.run.alive():
+            self._stop(outside(self.id, machine.id), reason)
+
+    def lease_seconds(self, machine: MachineId) -> float:
+        """How long this machine may live from now, as far as it is paid for."""
+        number = inside(machine)
+        until = self._leases.get(number)
+        known = self.engine.run.machines.get(number)
+        if known is None or known.offering.free:
+            return LEASE_SECONDS if until is None else max(0.0, until - self.clock())
+        if until is None:
+            return known.lease_seconds
+        now = self.clock()
+        unheard = max(now + LEASE_SECONDS, known.billed_until(now))
+        return max(0.0, min(until, unheard) - now)
+
+    def wants(self, machine: MachineId) -> bool:
+        """Whether this machine has a place in the engine's books, and is not to stop."""
+        known = self.engine.run.machines.get(inside(machine))
+        return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
+
+    def has_others_than(self, cluster: int) -> bool:
+        """Whether machines of other offerings are at work, so that it goes on without this one."""
+        return any(
+            machine.cluster != cluster and machine.state is MachineState.UP
+            for machine in self.engine.run.alive()
+        )
+
+    @property
+    def busy(self) -> bool:
+        return self.engine.run.phase not in (Phase.ENDING, Phase.ENDED)
+
+    @property
+    def paused(self) -> bool:
+        return self.engine.run.pause is not None
+
+    # --- what workers are told of the bag ---------------------------------------------------------
+
+    def spec(self, worker: Worker) -> BagSpec:
+        row = self.machines.get(worker.machine)
+        return self.bag.spec(row.offering if row else "")
+
+    def values(self, task: TaskId) -> tuple[str, ...]:
+        return self.bag.sweep.values(task)
+
+
+_OUTCOMES: Final = tuple(Outcome)
+
+_OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
+    StartMachines: Runner._start_machines,  # noqa: SLF001
+    StopMachine: Runner._stop_machine,  # noqa: SLF001
+    RunTasks: Runner._run_tasks,  # noqa: SLF001
+    KillTask: Runner._kill_task,  # noqa: SLF001
+    Record: Runner._record,  # noqa: SLF001
+    RenewLease: Runner._renew_lease,  # noqa: SLF001
+    WakeAt: Runner._wake_at,  # noqa: SLF001
+    Offer: Runner._offer,  # noqa: SLF001
+    Decided: Runner._decided,  # noqa: SLF001
+    Paused: Runner._paused,  # noqa: SLF001
+    EndBag: Runner._end_bag,  # noqa: SLF001
+}

@@ -1,0 +1,1 @@
+"""Machines and the workers on them: asked for, watched, sent away."""

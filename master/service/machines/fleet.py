@@ -1,0 +1,261 @@
+"""The fleet: carries out what bags want of machines, each at the back end of its offering."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from bats.common.errors import BatsError
+from bats.common.messages import BagId, MachineId
+from bats.common.offering import Offering
+from bats.deploy.protocol import Backend, Site, State
+from bats.deploy.registry import backend
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.books.state import MANUAL
+from bats.master.brain.protocol.events import Cause, SetAside
+from bats.master.service.bags.runner import Runner
+from bats.master.service.machines.numbers import by_hand, inside, outside
+from bats.master.service.machines.orphans import (
+    Handling,
+    OrphanMachine,
+    orphan_machine,
+    unpaid_since,
+)
+from bats.master.service.machines.provider import Provider, ProviderContext, Watched
+from bats.master.service.machines.workers import Workers
+from bats.master.service.options import Options, Place, place_of
+from bats.master.service.transfers import Files
+from bats.master.service.wire.admission import Admission
+from bats.master.store.store import Store
+
+_ANSWER_SECONDS: Final = 60.0  # for a back end to say which machines it has
+_LOOK_SECONDS: Final = 5.0  # likewise, when a user only looks
+
+log = structlog.get_logger()
+
+
+class Fleet:
+    def __init__(self, options: Options, site: Site, admission: Admission, store: Store) -> None:
+        self._options = options
+        self._store = store
+        self._site = site
+        self._admission = admission
+        self._providers: dict[Place, Provider] = {}
+        self._machines: dict[MachineId, tuple[Provider, Watched]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.workers: Workers | None = None
+        self.files: Files | None = None
+        self.addresses: tuple[str, ...] = ()
+        self.server_key = ""
+
+    async def close(self) -> None:
+        """Let go of the back ends; machines live on, as long as their lease."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for provider in self._providers.values():
+            await provider.close()
+
+    async def abandon(self) -> None:
+        """Stop every machine now and without farewell: the user wants this process to end."""
+        machines: dict[Provider, list[MachineId]] = {}
+        for machine, (provider, _) in self._machines.items():
+            machines.setdefault(provider, []).append(machine)
+        await asyncio.gather(
+            *(provider.backend.stop(found) for provider, found in machines.items()),
+            return_exceptions=True,
+        )
+
+    # --- what bags want ---------------------------------------------------------------------------
+
+    def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
+        wanted = [one for one in machines if runner.wants(one)]
+        for machine in set(machines) - set(wanted):  # called off before it was asked for
+            runner.gone(machine, None, Cause.STOPPED, "not needed any more")
+        offering = runner.bag.settings.offerings[cluster]
+        try:
+            provider = self._provider(offering)
+        except BatsError as error:
+            self.set_aside(runner, cluster, wanted, str(error))
+            return
+        watched = [Watched(machine, runner, cluster) for machine in wanted]
+        for one in watched:
+            self._machines[one.machine] = provider, one
+        provider.start(watched)
+
+    def stop(self, machine: MachineId, reason: str) -> None:
+        provider, watched = self._machines.get(machine, (None, None))
+        if provider is not None and watched is not None:
+            provider.stop(watched, reason)
+
+    def adopt(self, runner: Runner) -> None:
+        """After a restart: the machines of this bag are watched again, or stopped."""
+        for known in runner.engine.run.alive():
+            machine = outside(runner.id, known.id)
+            if by_hand(machine):
+                continue
+            try:
+                provider = self._provider(known.offering)
+            except BatsError as error:
+                self.set_aside(runner, known.cluster, [machine], str(error))
+                continue
+            watched = Watched(machine, runner, known.cluster)
+            watched.asked = watched.resumed = True
+            watched.joined = known.joined_at is not None
+            watched.charged_since = known.charged_since
+            self._machines[machine] = provider, watched
+            provider.adopt(watched)
+            if known.state is MachineState.STOPPING:
+                provider.stop(watched, "it was to be stopped before the restart")
+
+    def set_aside(
+        self, runner: Runner, cluster: int, machines: Iterable[MachineId], reason: str
+    ) -> None:
+        """Nothing more can be had of this offering."""
+        runner.happen(SetAside(cluster, reason))
+        for machine in machines:
+            if runner.wants(machine):
+                runner.gone(machine, None, Cause.FAILED, reason)
+            elif machine not in self._machines:
+                runner.gone(machine, None, Cause.STOPPED, reason)
+
+    def waiting(self, machine: MachineId) -> tuple[str, str, str]:
+        """Of one that has not come yet: its state, where it is, why it waits; "" where unknown."""
+        _, one = self._machines.get(machine, (None, None))
+        if one is None or one.joined:
+            return "", "", ""
+        if one.seen is None or not one.asked:
+            return "", "", one.waits
+        state = one.seen.state.value if one.seen.state is State.QUEUED else ""
+        return state, one.seen.address, one.seen.detail
+
+    # --- what workers tell ------------------------------------------------------------------------
+
+    def joined(self, machine: MachineId) -> None:
+        if found := self._machines.get(machine):
+            found[1].joined = True
+            found[0].look()
+
+    def left(self, machine: MachineId) -> None:
+        """Its worker said goodbye: it will be gone soon."""
+        if found := self._machines.get(machine):
+            found[1].left.set()
+            found[0].look()
+
+    def look(self, machine: MachineId) -> None:
+        if found := self._machines.get(machine):
+            found[0].look()
+
+    # --- what is left over ------------------------------------------------------------------------
+
+    def clean_up(self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner]) -> None:
+        """Stop machines of an earlier life of this master that no bag can take back."""
+        task = asyncio.create_task(self._clean_up(list(offerings), runners))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _clean_up(self, offerings: list[Offering], runners: Mapping[BagId, Runner]) -> None:
+        await self.orphans(offerings, runners, Handling.STOP_LOST)
+
+    async def orphans(
+        self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
+    ) -> tuple[list[OrphanMachine], dict[str, str]]:
+        """What the back ends of these have that is in no bag's books; who did not say, and why."""
+        places = {place_of(one): one for one in offerings if one.backend != MANUAL}
+        asked = (self._orphans_of(one, runners, do) for one in places.values())
+        found: list[OrphanMachine] = []
+        mute: dict[str, str] = {}
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for offering, answer in zip(places.values(), answers, strict=True):
+            if isinstance(answer, list):
+                found += answer
+                continue
+            mute[str(offering.name)] = str(answer) or "it did not answer in time"
+            unexpected = None if isinstance(answer, BatsError | TimeoutError) else answer
+            log.warning("cannot look for left-over machines", offering=offering.name,
+                        reason=str(answer), exc_info=unexpected)  # fmt: skip
+        return found, mute
+
+    async def _orphans_of(
+        self, offering: Offering, runners: Mapping[BagId, Runner], do: Handling
+    ) -> list[OrphanMachine]:
+        provider = self._provider(offering)
+        look = do is Handling.LOOK
+        async with asyncio.timeout(_LOOK_SECONDS if look else _ANSWER_SECONDS):
+            listed = await provider.backend.list_ours()
+        orphans = [
+            orphan_machine(offering, orphan, runners)
+            for orphan in listed
+            if orphan.machine not in self._machines
+        ]
+        to_stop = [one for one in orphans if do.stops(one)]
+        if numbers := [one.number for one in to_stop if one.number is not None]:
+            await provider.backend.stop(numbers)
+        told = []
+        for one in orphans:
+            done = "stopped" if one in to_stop else ""
+            if (
+                do is Handling.TAKE_BACK
+                and not one.lost
+                and self._take_back(provider, one, runners)
+            ):
+                done = "taken back"
+            told.append(replace(one, done=done))
+            log.warning("a machine that is in no bag's books", offering=offering.name,
+                        machine=one.number, address=one.address, done=done or "nothing",
+                        charged_seconds=one.charged_seconds)  # fmt: skip
+        return told
+
+    def _take_back(
+        self, provider: Provider, orphan: OrphanMachine, runners: Mapping[BagId, Runner]
+    ) -> bool:
+        """Its worker is admitted again; until it speaks the machine counts as silent."""
+        assert orphan.number is not None
+        assert orphan.bag is not None
+        assert self.workers is not None
+        machine, runner = orphan.number, runners[orphan.bag]
+        row = runner.machines[machine]
+        known = runner.engine.run.machines[inside(machine)]
+        since = None
+        if orphan.charged_seconds is not None:
+            now = runner.clock()
+            since = unpaid_since(known.offering, row, orphan.charged_seconds, now)
+        watched = Watched(machine, runner, known.cluster)
+        watched.asked = watched.joined = True
+        watched.charged_since = row.charged_since if row.charged_since is not None else since
+        self._machines[machine] = provider, watched
+        self._admission.admit(machine, row.public_key.decode(), ticket=row.joined is None)
+        provider.adopt(watched)
+        taken = runner.found(machine, since)
+        self.workers.expect(machine)
+        return taken
+
+    def _provider(self, offering: Offering) -> Provider:
+        key = place_of(offering)
+        if (provider := self._providers.get(key)) is None:
+            assert self.workers is not None
+            assert self.files is not None
+            context = ProviderContext(
+                self._options,
+                self._admission,
+                self._store,
+                self.workers,
+                self.files,
+                self.addresses,
+                self.server_key,
+                self.set_aside,
+                self._gone,
+            )
+            provider = self._providers[key] = Provider(offering, self._backend(offering), context)
+        return provider
+
+    def _backend(self, offering: Offering) -> Backend:
+        return self._options.backends.get(place_of(offering)) or backend(offering, self._site)
+
+    def _gone(self, machine: MachineId) -> None:
+        self._machines.pop(machine, None)
+        self._admission.revoke(machine)
+        if self.files is not None:
+            self.files.gone(machine)

@@ -1,0 +1,394 @@
+"""The machines of one offering at its back end: asks for them, watches them, sends them away.
+
+The back end is asked about all of them in one call, soon after something was done and then ever
+more seldom. What may pass is tried again with growing pauses; what cannot ends with its reason.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from bats.common.errors import StoreDamagedError
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+from bats.common.ticket import UNRENEWED, Ticket
+from bats.common.wire.keys import new_pair
+from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
+from bats.master.brain.books.machine import MARGIN_SECONDS
+from bats.master.brain.protocol.events import Cause
+from bats.master.brain.rules.fleet import LEASE_SECONDS
+from bats.master.service.bags.runner import Runner
+from bats.master.service.machines.numbers import inside
+from bats.master.service.machines.workers import Workers
+from bats.master.service.options import Options
+from bats.master.service.transfers import Files
+from bats.master.service.wire.admission import Admission
+from bats.master.store.store import Store
+
+_FIRST_LOOK_SECONDS: Final = 0.05
+_GROWTH: Final = 1.6  # from one look to the next while nothing changes
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+_FAREWELL_SECONDS: Final = 5.0  # for a worker that is told to stop, before its machine is
+_FETCH_SECONDS: Final = 60.0  # for outputs still on a machine that costs nothing
+_MOST_SURPRISES: Final = 5  # errors in a row that the back end itself did not expect
+_LOG_LINES: Final = 12
+
+_CAUSES: Final[Mapping[Gone | None, Cause]] = {
+    Gone.STOPPED: Cause.STOPPED,
+    Gone.EXPIRED: Cause.EXPIRED,
+    Gone.PREEMPTED: Cause.PREEMPTED,
+    Gone.FAILED: Cause.FAILED,
+    Gone.LOST: Cause.FAILED,
+    None: Cause.FAILED,
+}
+
+log = structlog.get_logger()
+
+
+class Watched:
+    """A machine on its way from being asked for to being gone."""
+
+    __slots__ = (
+        "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_once",
+        "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
+    )  # fmt: skip
+
+    def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
+        self.machine = machine
+        self.runner = runner
+        self.cluster = cluster
+        self.starting = False  # the back end is being asked for it
+        self.asked = False  # it has been, so it may be there
+        self.resumed = False  # asked for in an earlier life of this master, or just not yet
+        self.joined = False
+        self.left = asyncio.Event()  # its worker said goodbye
+        self.stopping = ""  # why
+        self.failure = ""  # what we hold against it, when it is we who stop it
+        self.charged_since: float | None = None
+        self.lost_once = False
+        self.announced = False  # by the provider: it takes the machine away soon
+        self.seen: Sighting | None = None
+        self.waits = ""  # why it cannot be had yet
+
+    @property
+    def offering(self) -> Offering:
+        """As its bag was told of it; other bags may have another price or size for this place."""
+        return self.runner.bag.settings.offerings[self.cluster]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """What all providers share."""
+
+    options: Options
+    admission: Admission
+    store: Store
+    workers: Workers
+    files: Files
+    addresses: tuple[str, ...]
+    server_key: str
+    set_aside: Callable[[Runner, int, Iterable[MachineId], str], None]
+    gone: Callable[[MachineId], None]
+
+
+class Provider:
+    def __init__(self, offering: Offering, backend: Backend, context: ProviderContext) -> None:
+        self.offering = offering
+        self.backend = backend
+        self._context = context
+        self._machines: dict[MachineId, Watched] = {}
+        self._news = asyncio.Event()
+        self._called_off = asyncio.Event()  # something that is being asked for
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._to_stop: list[Watched] = []
+        self._do(self._watch())
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.backend.close()
+
+    def start(self, machines: list[Watched]) -> None:
+        for one in machines:
+            self._machines[one.machine] = one
+            one.starting = True
+        if machines:
+            self._do(self._start(machines))
+
+    def adopt(self, machine: Watched) -> None:
+        self._machines[machine.machine] = machine
+        self.look()
+
+    def stop(self, machine: Watched, reason: str) -> None:
+        """Twice is no error."""
+        if machine.stopping:
+            return
+        machine.stopping = reason
+        if machine.starting:
+            self._called_off.set()  # whoever is asking for it will see
+            return
+        if not machine.asked:
+            self._gone(machine, None, Cause.STOPPED, reason)
+            return
+        self._to_stop.append(machine)
+        if len(self._to_stop) == 1:
+            asyncio.get_running_loop().call_soon(self._stop_together)
+
+    def look(self) -> None:
+        """Something may have changed: ask the back end soon."""
+        self._news.set()
+
+    # --- asking for machines ----------------------------------------------------------------------
+
+    async def _start(self, machines: list[Watched]) -> None:
+        pause, surprises = _FIRST_PAUSE_SECONDS, 0
+        clock = asyncio.get_running_loop().time
+        give_up_at = clock() + self._context.options.busy_seconds
+        while wanted := self._still_wanted(machines):
+            try:
+                tickets = [self._ticket(one) for one in wanted]
+                await self._context.store.committed()  # their keys must survive us
+                seen = await self.backend.start(tickets)
+            except BusyError as error:
+                log.warning("no machines yet", offering=self.offering.name, reason=str(error),
+                            again_in_seconds=pause)  # fmt: skip
+                for one in wanted:
+                    one.waits = str(error)
+                others = [one for one in wanted if one.runner.has_others_than(one.cluster)]
+                if others and clock() >= give_up_at:
+                    limit = self._context.options.busy_seconds
+                    self._refused(wanted, f"it had nothing to give for {limit:g} s: {error}")
+                    return
+            except RefusedError as error:
+                self._refused(wanted, str(error))
+                return
+            except Exception as error:
+                surprises += 1
+                log.exception("back end failed", offering=self.offering.name)
+                if surprises >= _MOST_SURPRISES:
+                    self._refused(wanted, f"the back end failed: {error}")
+                    return
+            else:
+                for one in wanted:
+                    one.starting, one.asked, one.waits = False, True, ""
+                    if one.stopping:
+                        reason, one.stopping = one.stopping, ""
+                        self.stop(one, reason)
+                self._saw(seen)
+                self.look()
+                return
+            await self._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        """Before asking again; shorter if something is not wanted any more."""
+        self._called_off.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._called_off.wait()
+
+    def _still_wanted(self, machines: list[Watched]) -> list[Watched]:
+        for one in machines:
+            if one.stopping and one.machine in self._machines:
+                one.starting = False
+                self._gone(one, None, Cause.STOPPED, one.stopping)
+        return [one for one in machines if not one.stopping]
+
+    def _refused(self, machines: list[Watched], reason: str) -> None:
+        log.error("offering refused", offering=self.offering.name, reason=reason)
+        for one in machines:
+            one.starting = False
+            self._forget(one)
+        self._context.set_aside(
+            machines[0].runner, machines[0].cluster, [one.machine for one in machines], reason
+        )
+
+    def _ticket(self, one: Watched) -> Ticket:
+        """With a key pair of its own, which is nowhere kept but at the machine."""
+        pair = new_pair()
+        self._context.admission.revoke(one.machine)
+        self._context.admission.admit(one.machine, pair.public, ticket=True)
+        one.runner.knows_key(one.machine, pair.public)
+        lease_seconds, margin_seconds = self._first_lease(one)
+        return Ticket(
+            machine=one.machine,
+            master=self._context.addresses,
+            server_key=self._context.server_key,
+            public_key=pair.public,
+            secret_key=pair.secret,
+            slots=one.offering.slots * one.runner.bag.settings.task_slots,
+            lease_seconds=lease_seconds,
+            margin_seconds=margin_seconds,
+        )
+
+    def _first_lease(self, one: Watched) -> tuple[float, float]:
+        """How long it is, and how long before its end the worker may begin to stop."""
+        known = one.runner.engine.run.machines.get(inside(one.machine))
+        if known is None or one.offering.free:
+            return LEASE_SECONDS, MARGIN_SECONDS
+        return known.lease_seconds, known.margin_seconds
+
+    # --- sending machines away --------------------------------------------------------------------
+
+    def _stop_together(self) -> None:
+        machines, self._to_stop = self._to_stop, []
+        self._do(self._stop(machines))
+
+    async def _stop(self, machines: list[Watched]) -> None:
+        """First what tasks left there is fetched, then the worker told, so that it can report."""
+        files = self._context.files
+        await asyncio.gather(*(files.fetched(one.machine, _patience(one)) for one in machines))
+        told = [one for one in machines if self._context.workers.stop(one.machine, one.stopping)]
+        if told:
+            seconds = min(_FAREWELL_SECONDS, *(one.offering.atu_seconds / 10 for one in told))
+            waiting = [asyncio.ensure_future(one.left.wait()) for one in told]
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for wait in late:
+                wait.cancel()
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                await self.backend.stop([one.machine for one in machines])
+                break
+            except Exception as error:  # as long as it is not stopped it costs money
+                log.warning("cannot stop machines yet", offering=self.offering.name,
+                            reason=str(error), again_in_seconds=pause)  # fmt: skip
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        self.look()
+
+    # --- watching ---------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        pause = _FIRST_LOOK_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(pause if self._machines else None):
+                    await self._news.wait()
+                pause = _FIRST_LOOK_SECONDS
+            except TimeoutError:
+                pause = min(pause * _GROWTH, self._context.options.poll_seconds)
+            self._news.clear()
+            asked = [machine for machine, one in self._machines.items() if one.asked]
+            if not asked:
+                continue
+            try:
+                seen = await self.backend.status(asked)
+            except Exception as error:
+                log.warning(
+                    "cannot ask about machines", offering=self.offering.name, reason=str(error)
+                )
+                pause = max(pause, _FIRST_PAUSE_SECONDS)
+                continue
+            if self._saw(seen):
+                pause = _FIRST_LOOK_SECONDS
+
+    def _saw(self, sightings: Mapping[MachineId, Sighting]) -> bool:
+        """Make events of what the back end says; True when something has changed."""
+        changed = False
+        for machine, seen in sightings.items():
+            one = self._machines.get(machine)
+            if one is None:
+                continue
+            changed |= one.seen is None or one.seen.state is not seen.state
+            one.seen = seen
+            now = one.runner.clock()
+            if seen.charged_seconds is not None and one.charged_since is None:
+                one.charged_since = max(0.0, now - seen.charged_seconds)
+                one.runner.charged(machine, one.charged_since, seen.address)
+            if seen.state is State.GONE:
+                self._see_gone(one, seen)
+            else:
+                one.lost_once = False
+                self._see_announced(one, seen)
+                self._see_late(one, seen)
+        return changed
+
+    def _see_gone(self, one: Watched, seen: Sighting) -> None:
+        if seen.gone is Gone.LOST and not one.lost_once:
+            one.lost_once = True  # providers may be slow to know what they were asked for
+            self.look()
+            return
+        if seen.gone is Gone.LOST and one.resumed and not one.joined and not one.stopping:
+            one.asked, one.resumed = False, False
+            self.start([one])  # the earlier master was killed before it asked for it
+            return
+        at = None
+        if one.charged_since is not None and seen.charged_seconds is not None:
+            at = min(one.charged_since + seen.charged_seconds, one.runner.clock())
+        cause = Cause.FAILED if one.failure else _CAUSES[seen.gone]
+        if one.stopping and not one.failure and seen.gone is Gone.LOST:
+            cause = Cause.STOPPED
+        # One that was told to go went for that reason, be it that its lease was over first.
+        as_told = seen.gone in {Gone.STOPPED, Gone.EXPIRED, Gone.LOST}
+        told_to = one.stopping if as_told else ""
+        gone = seen.gone.value if seen.gone else ""
+        detail = one.failure or told_to or seen.detail or one.stopping or gone
+        if detail == UNRENEWED and not one.joined:
+            detail = (
+                f"its lease of {one.offering.lease_seconds:g} s ran out before it joined: "
+                f"give {one.offering.name} a longer `lease`"
+            )
+        self._gone(one, at, cause, detail)
+
+    def _see_announced(self, one: Watched, seen: Sighting) -> None:
+        if seen.state is State.STOPPING and seen.detail and not (one.stopping or one.announced):
+            one.announced = True
+            log.warning("machine is taken away soon", machine=one.machine, reason=seen.detail)
+            one.runner.announced(one.machine, seen.detail)
+
+    def _see_late(self, one: Watched, seen: Sighting) -> None:
+        """A machine that is charged and whose worker never comes is stopped, and explained."""
+        limit = self._context.options.join_seconds
+        if one.joined or one.stopping or (seen.charged_seconds or 0.0) < limit:
+            return
+        one.stopping = one.failure = f"its worker did not join within {limit:g} s"
+        self._do(self._explain(one))
+
+    async def _explain(self, one: Watched) -> None:
+        try:
+            written = await self.backend.log(one.machine)
+        except Exception as error:
+            written = f"(its log cannot be had: {error})"
+        lines = written.strip().splitlines()[-_LOG_LINES:]
+        one.failure = "\n".join(
+            [f"{one.failure}; its log ends:", *lines] if lines else [one.failure]
+        )
+        log.warning("machine did not join", machine=one.machine, reason=one.failure)
+        await self._stop([one])
+
+    def _gone(self, one: Watched, at: float | None, cause: Cause, detail: str) -> None:
+        self._forget(one)
+        log.info("machine is gone", machine=one.machine, cause=cause.value, detail=detail)
+        one.runner.gone(one.machine, at, cause, detail)
+
+    def _forget(self, one: Watched) -> None:
+        self._machines.pop(one.machine, None)
+        one.left.set()
+        self._context.gone(one.machine)
+
+    # --- tasks of our own -------------------------------------------------------------------------
+
+    def _do(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if not isinstance(error, StoreDamagedError):
+            log.error("fleet loop failed", offering=self.offering.name, exc_info=error)
+
+
+def _patience(machine: Watched) -> float:
+    """For what its tasks left there to be fetched, before it must go."""
+    offering = machine.offering
+    return _FETCH_SECONDS if offering.free else offering.boundary_seconds / 2

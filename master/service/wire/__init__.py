@@ -1,0 +1,1 @@
+"""What comes from the socket and goes to it: connections, keys, messages."""

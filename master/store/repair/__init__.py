@@ -1,0 +1,1 @@
+"""What is left of a damaged store, and whether a store is sound."""

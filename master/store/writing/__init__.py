@@ -1,0 +1,1 @@
+"""How the store writes: batches, statements, the mark of what is durable."""

@@ -1,0 +1,1 @@
+"""Files of tasks: inputs that come, outputs that go."""

@@ -1,0 +1,122 @@
+"""Files that tasks need: fetched once per machine, linked into each attempt's scratch folder."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import structlog
+
+from bats.common.messages import BagId, BagSpec, BlobChunk, BlobStored, WantBlob
+from bats.common.wire.transfer import Download
+from bats.worker.files.library import Library
+
+_AT_A_TIME: Final = 3  # files on their way
+
+log = structlog.get_logger()
+
+
+class Inputs:
+    """`ready` is called with each bag whose files are all there."""
+
+    def __init__(
+        self,
+        library: Library,
+        say: Callable[[WantBlob | BlobStored], None],
+        ready: Callable[[BagId], None],
+    ) -> None:
+        self._library = library
+        self._say = say
+        self._ready = ready
+        self._missing: dict[BagId, dict[str, int]] = {}  # sha256: size
+        self._coming: dict[str, Download] = {}
+
+    def need(self, spec: BagSpec) -> bool:
+        """Whether everything the bag's tasks need is there; if not it is fetched."""
+        missing = {sha: size for _, sha, size, _ in spec.inputs if not self._library.has(sha)}
+        if not missing:
+            self._missing.pop(spec.bag, None)
+            return True
+        self._missing[spec.bag] = missing
+        return False
+
+    def ask(self, now: float) -> None:
+        """Want what is to be wanted now; called after anything changed, and now and then."""
+        for sha in [sha for sha, download in self._coming.items() if download.complete]:
+            self._finish(sha)
+        wanted = {sha: size for bag in self._missing.values() for sha, size in bag.items()}
+        for gone in self._coming.keys() - wanted.keys():
+            del self._coming[gone]
+        for sha, size in wanted.items():
+            if sha not in self._coming and len(self._coming) < _AT_A_TIME:
+                self._coming[sha] = Download(size, min(size, self._library.held(sha)))
+        for sha, download in self._coming.items():
+            for offset in download.ask(now):
+                self._say(WantBlob(sha, offset))
+        if any(download.complete for download in self._coming.values()):  # all of it was here
+            self.ask(now)
+
+    def again(self) -> None:
+        """A new connection: what was asked for is not on its way any more."""
+        for download in self._coming.values():
+            download.again()
+
+    def on_chunk(self, chunk: BlobChunk, now: float) -> None:
+        download = self._coming.get(chunk.sha256)
+        if download is None or chunk.offset != download.held:
+            return
+        if chunk.total != download.total:
+            log.warning("a file is not as announced", sha256=chunk.sha256, bytes=chunk.total)
+            return
+        try:
+            download.took(self._library.add(chunk.sha256, chunk.data), now)
+        except OSError as error:
+            self.give_up(chunk.sha256, error.strerror or "disk error")
+            return
+        self.ask(now)
+
+    def give_up(self, sha: str, why: str) -> None:
+        """It cannot be had: the tasks that need it will say so when they are started."""
+        log.error("a file cannot be fetched", sha256=sha, reason=why)
+        for bag, missing in list(self._missing.items()):
+            if sha in missing:
+                del self._missing[bag]
+                self._ready(bag)
+
+    def _finish(self, sha: str) -> None:
+        download = self._coming.pop(sha)
+        if not self._library.complete(sha):
+            if download.total == 0:  # nothing could be asked for again
+                self.give_up(sha, "its announced size is wrong")
+            log.warning("a file arrived damaged, asked for again", sha256=sha)
+            return
+        for bag, missing in list(self._missing.items()):
+            if missing.pop(sha, None) is not None:
+                self._say(BlobStored(sha, self._library.path(sha).stat().st_size))
+            if not missing:
+                del self._missing[bag]
+                self._ready(bag)
+
+
+class Layout:
+    """How a bag's inputs lie in a scratch folder."""
+
+    def __init__(self, inputs: Iterable[tuple[str, str, int, int]], library: Library) -> None:
+        self._files = [(name, sha, bool(mode & 0o111)) for name, sha, _, mode in inputs]
+        self._library = library
+        parents = {str(PurePosixPath(name).parent) for name, _, _ in self._files} - {"."}
+        self._folders = sorted(parents)
+        self.broken = next((n for n, _, _ in self._files if not _stays_inside(n)), None)
+
+    def place(self, scratch: str) -> str | None:
+        """Link all inputs into the folder; the name of one that must be fetched again, if any."""
+        for folder in self._folders:
+            Path(scratch, folder).mkdir(parents=True, exist_ok=True)
+        for name, sha, executable in self._files:
+            if not self._library.place(sha, f"{scratch}/{name}", executable=executable):
+                return name
+        return None
+
+
+def _stays_inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not PurePosixPath(name).is_absolute() and ".." not in parts

@@ -1,0 +1,45 @@
+"""All files that pass between master and machine: inputs coming, outputs going."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bats.common.messages import BagId, BlobChunk, BlobStored, WantBlob
+from bats.worker.files.inputs import Inputs
+from bats.worker.files.library import Library
+from bats.worker.files.outputs import Outputs
+
+Said = WantBlob | BlobChunk | BlobStored
+
+
+class Files:
+    """`ready` is called with each bag whose inputs are all there, or cannot be had."""
+
+    def __init__(
+        self, folder: Path, say: Callable[[Said], None], ready: Callable[[BagId], None]
+    ) -> None:
+        self.library = Library(folder / "inputs")
+        self.inputs = Inputs(self.library, say, ready)
+        self.outputs = Outputs(Library(folder / "outputs"))
+        self._say = say
+
+    def hear(self, message: Said) -> None:
+        match message:
+            case BlobChunk():
+                self.inputs.on_chunk(message, time.monotonic())
+            case WantBlob():
+                self._say(self.outputs.on_want(message))
+            case BlobStored(sha256, 0):
+                self.inputs.give_up(sha256, "the master does not have it")
+            case BlobStored():
+                self.outputs.on_stored(message)
+
+    def look(self) -> None:
+        """Now and then: ask again for what does not come, forget what nobody wants."""
+        self.inputs.ask(time.monotonic())
+        self.outputs.clean()
+
+    def again(self) -> None:
+        """On a new connection."""
+        self.inputs.again()
+        self.look()

@@ -1,0 +1,1 @@
+"""The way to the master: the connection, and what must reach it."""

@@ -1,0 +1,1 @@
+"""Running tasks: slots, processes, what they print."""

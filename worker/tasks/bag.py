@@ -1,0 +1,69 @@
+"""What is ready-made on this machine for one bag: how its tasks start, where output goes."""
+
+from bats.common.messages import AttemptId, BagSpec
+from bats.common.template import compile_template
+from bats.worker.files.inputs import Layout
+from bats.worker.files.outputs import STDERR, STDOUT, Collected
+from bats.worker.files.transfers import Files
+from bats.worker.tasks import capture
+from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.slot import Slot
+from bats.worker.tasks.spawn import NotStartedError, Recipe
+
+
+class Bag:
+    def __init__(self, spec: BagSpec, recipe: Recipe, shelf: Shelf | None, files: Files) -> None:
+        self.spec = spec
+        self._recipe = recipe
+        self._shelf = shelf if shelf and shelf.usable() else None
+        self._files = files
+        self._layout = Layout(spec.inputs, files.library) if spec.inputs else None
+        self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
+
+    def start(self, attempt: AttemptId, values: tuple[str, ...], slot: Slot) -> int:
+        """Its process id. Raises NotStartedError."""
+        if self._layout is not None:
+            self._place(self._layout, slot)
+        return self._recipe.start(attempt, values, slot)
+
+    def keep(self, attempt: AttemptId, slot: Slot, out_bytes: int, err_bytes: int) -> Collected:
+        """Put its output where the user looks, or keep it to be fetched. Raises OSError."""
+        kept: Collected = ()
+        streams = (("out", slot.stdout, out_bytes, STDOUT), ("err", slot.stderr, err_bytes, STDERR))
+        for end, file, size, name in streams:
+            if not size:
+                continue
+            pieces = capture.kept(file, size, self.spec.output_cap_bytes)
+            if self._shelf:
+                self._shelf.put(attempt, end, pieces)
+            else:
+                kept += self._files.outputs.keep(name, pieces)
+        return kept
+
+    @property
+    def collects(self) -> bool:
+        return bool(self._patterns)
+
+    def collect(self, values: tuple[str, ...], scratch: str, left: str | None) -> Collected:
+        """What its outputs name; `left` is where its scratch folder is now. Raises OSError."""
+        folder = self._recipe.folder(values, scratch)
+        moved = folder == scratch
+        if moved:
+            if left is None:
+                return ()
+            folder = left
+        patterns = [fill(values) for fill in self._patterns]
+        return self._files.outputs.collect(folder, patterns, move=moved)
+
+    def _place(self, layout: Layout, slot: Slot) -> None:
+        if layout.broken:
+            raise NotStartedError(f"the input {layout.broken} would lie outside the task's folder")
+        try:
+            missing = layout.place(slot.scratch)
+        except OSError as error:
+            raise NotStartedError(f"inputs cannot be put in place: {error.strerror}") from None
+        if missing is not None:
+            raise NotStartedError(
+                f"the input {missing} is not on this machine: it could not be fetched,"
+                " or a task changed it in place (work on a copy)"
+            )

@@ -1,0 +1,312 @@
+"""Runs attempts in slots: starts what the desk says, notices ends, signals, makes results."""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Result
+from bats.common.wire.codec import CHUNK_BYTES
+from bats.worker.files.outputs import NONE, Collected
+from bats.worker.files.transfers import Files
+from bats.worker.processes import descendants, send, strangers
+from bats.worker.tasks import capture
+from bats.worker.tasks.bag import Bag
+from bats.worker.tasks.desk import Desk, Running
+from bats.worker.tasks.environment import own_environment
+from bats.worker.tasks.reaper import reaper
+from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.slot import Slot
+from bats.worker.tasks.spawn import NotStartedError, Recipe
+
+_WATCH_SECONDS: Final = 1.0  # how often growing output and old orders are looked at
+
+log = structlog.get_logger()
+
+
+class Runner:
+    """`finished` gets each result, `returned` what this machine gives back unstarted."""
+
+    def __init__(
+        self,
+        slots: int,
+        folder: Path,
+        speed: float,
+        files: Files,
+        finished: Callable[[Result], None],
+        returned: Callable[[list[AttemptId]], None],
+    ) -> None:
+        self.desk = Desk(slots)
+        self._files = files
+        self._finished = finished
+        self._returned = returned
+        self._loop = asyncio.get_running_loop()
+        self._bags: dict[BagId, Bag] = {}
+        self._base = own_environment()
+        self._speed = speed
+        self._home = str(Path.cwd())
+        self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        shutil.rmtree(folder, ignore_errors=True)  # of an earlier daemon
+        folder.mkdir(parents=True)
+        self._slots = [Slot(folder, number, self._null) for number in range(slots)]
+        self._pids: dict[int, int] = {}  # slot: process id
+        self._mark = f"{os.getpid()}.{os.urandom(4).hex()}"
+        self._reaper = reaper(self._loop, self._ended)
+        self._timer: asyncio.TimerHandle | None = None
+        self.idle = asyncio.Event()  # nothing runs, nothing is being collected
+        self.idle.set()
+
+    # --- what the master says ---------------------------------------------------------------------
+
+    def learn(self, spec: BagSpec) -> None:
+        """Raises UsageError for templates that cannot be filled; submission refuses those."""
+        shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
+        recipe = Recipe(spec, self._base, self._speed, self._home)
+        self._bags[spec.bag] = Bag(spec, recipe, shelf, self._files)
+        if self._files.inputs.need(spec):
+            self.ready(spec.bag)
+        else:
+            self.desk.park(spec.bag)
+
+    def ready(self, bag: BagId) -> None:
+        """Its inputs are here."""
+        self.desk.unpark(bag, self._loop.time())
+        self._start_next()
+        self._plan()
+
+    def knows(self, bag: BagId) -> bool:
+        return bag in self._bags
+
+    def run(self, bag: BagId, orders: Iterable[Order]) -> None:
+        self.desk.add(bag, orders, self._loop.time())
+        self._start_next()
+        self._plan()
+
+    def kill(self, attempts: Iterable[AttemptId]) -> None:
+        for attempt in self.desk.kill(attempts, self._loop.time()):
+            self._finished(_unrun(attempt, Outcome.KILLED, "not yet started when it was cancelled"))
+        self._look()
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Start nothing more, give back what waits, end what runs."""
+        if back := self.desk.kill_all(self._loop.time(), grace_seconds):
+            self._returned(back)
+        self._look()
+
+    def running(self) -> tuple[tuple[AttemptId, float], ...]:
+        now = self._loop.time()
+        return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
+
+    def glimpse(self, of: AttemptId, stream: str, offset: int) -> tuple[bytes, int]:
+        """What it has written so far, from there on; and how much in all."""
+        for number, running in self.desk.running.items():
+            if running.attempt == of:
+                slot = self._slots[number]
+                file = slot.stderr if stream == "err" else slot.stdout
+                return capture.since(file, offset, CHUNK_BYTES)
+        return b"", 0
+
+    @property
+    def pids(self) -> Collection[int]:
+        """Of the processes that lead an attempt, running or just ended."""
+        return self._pids.values()
+
+    def kill_at_once(self) -> None:
+        for pid in self._pids.values():
+            _signal(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._reaper.close()
+        for slot in self._slots:
+            slot.close()
+        os.close(self._null)
+
+    # --- starting and ending ----------------------------------------------------------------------
+
+    def _start_next(self) -> None:
+        for waiting, number in self.desk.starts():
+            attempt = waiting.attempt
+            bag = self._bags[attempt.bag]
+            slot = self._slots[number]
+            try:
+                pid = bag.start(attempt, waiting.values, slot)
+            except NotStartedError as error:
+                self._clear(slot)
+                self.desk.end(attempt, number)
+                self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
+                continue
+            now = self._loop.time()
+            timeout = bag.spec.timeout_seconds
+            grace = bag.spec.grace_seconds
+            running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
+            self.desk.run(running)
+            self._pids[number] = pid
+            self.idle.clear()
+            self._reaper.watch(pid, running)
+            if timeout:
+                running.timeout_at = now + timeout
+                self._plan()
+
+    def _ended(self, running: Running, pid: int) -> None:
+        now = self._loop.time()
+        # While the leader is not yet waited for, its group's number cannot be anybody else's.
+        _signal(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+        attempt, number = running.attempt, running.slot
+        bag, slot = self._bags[attempt.bag], self._slots[number]
+        del self._pids[number]
+        if running.strangers:
+            for stranger in running.strangers.intersection(descendants(os.getpid())):
+                send(stranger, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(status)
+        outcome = running.ending
+        if outcome is None:
+            outcome = Outcome.DONE if code == 0 else Outcome.FAILED
+        out_bytes, err_bytes = capture.sizes(slot)
+        words, kept = "", NONE
+        if out_bytes or err_bytes:
+            words, kept = self._keep(attempt, bag, slot, out_bytes, err_bytes, outcome)
+        if _group_lives(pid):
+            slot.fresh()
+        elif out_bytes or err_bytes:
+            capture.empty(slot)
+        left = self._clear(slot)
+        result = Result(
+            *attempt,
+            outcome,
+            code,
+            now - running.started,
+            usage.ru_utime,
+            usage.ru_stime,
+            usage.ru_maxrss,
+            out_bytes + err_bytes,
+            words,
+            number,
+            kept,
+        )
+        self.desk.end(attempt, number)
+        self._start_next()  # before the paperwork: the slot is paid for
+        if bag.collects and outcome is Outcome.DONE:
+            self._collect(bag, running.values, slot.scratch, left, result)
+        else:
+            if left:
+                self._delete(left)
+            self._conclude(result)
+
+    def _keep(
+        self,
+        attempt: AttemptId,
+        bag: Bag,
+        slot: Slot,
+        out_bytes: int,
+        err_bytes: int,
+        outcome: Outcome,
+    ) -> tuple[str, Collected]:
+        """What a failure wrote last, and what of the output is to be sent back."""
+        words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
+        try:
+            return words, bag.keep(attempt, slot, out_bytes, err_bytes)
+        except OSError as error:
+            log.warning("output not kept", attempt=attempt, reason=error.strerror)
+            return f"{words}\n[bats: output not kept: {error.strerror}]".lstrip(), ()
+
+    def _clear(self, slot: Slot) -> str | None:
+        try:
+            return slot.clear_scratch()
+        except OSError as error:  # then the next task says that it has no folder to run in
+            log.warning("scratch folder not cleared", slot=slot.number, reason=error.strerror)
+            return None
+
+    def _conclude(self, result: Result) -> None:
+        self.desk.drop(AttemptId(*result[:3]))
+        if not self._pids and not self.desk.finishing:
+            self.idle.set()
+        self._finished(result)
+
+    def _collect(
+        self, bag: Bag, values: tuple[str, ...], scratch: str, left: str | None, result: Result
+    ) -> None:
+        """Outputs may be large, so they are hashed in a thread; then the result follows."""
+
+        def collected(done: asyncio.Future[Collected]) -> None:
+            if left:
+                self._delete(left)
+            if error := done.exception():
+                why = f"its output files could not be collected: {error}"
+                self._conclude(result._replace(outcome=Outcome.FAILED, excerpt=why))
+            else:
+                self._conclude(result._replace(outputs=result.outputs + done.result()))
+
+        work = self._loop.run_in_executor(None, bag.collect, values, scratch, left)
+        work.add_done_callback(collected)
+
+    def _delete(self, folder: str) -> None:
+        self._loop.run_in_executor(None, shutil.rmtree, folder, True)
+
+    def _press(self, running: Running, number: int) -> None:
+        """Signal the attempt's group, and what of it went off into groups of its own."""
+        pid = self._pids[running.slot]
+        running.strangers.update(found := strangers(pid))
+        _signal(pid, number)
+        for stranger in found:
+            send(stranger, number)
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Do what is due: signals to those that must end, orders that waited too long."""
+        now = self._loop.time()
+        for running, wanted in self.desk.due(now):
+            self._press(running, wanted)
+        if back := self.desk.give_back(now):
+            self._returned(back)
+        for number in self._pids:
+            running = self.desk.running[number]
+            cap = self._bags[running.attempt.bag].spec.output_cap_bytes
+            if now - running.started >= _WATCH_SECONDS:
+                capture.let_go_of_middle(self._slots[number].stdout, cap)
+                capture.let_go_of_middle(self._slots[number].stderr, cap)
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        self._plan()
+
+    def _plan(self) -> None:
+        """Look again when something is due, and each second while anything runs."""
+        if not self._pids:
+            return
+        now = self._loop.time()
+        at = min(self.desk.next_due(), now + _WATCH_SECONDS)
+        if self._timer is None or at < self._timer.when():
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(at, self._look)
+
+
+def _unrun(attempt: AttemptId, outcome: Outcome, why: str, slot: int = 0) -> Result:
+    return Result(*attempt, outcome, 0, 0.0, 0.0, 0.0, 0, 0, why, slot)
+
+
+def _signal(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _group_lives(group: int) -> bool:
+    """Whether a killed group still has a member that has not died yet."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
