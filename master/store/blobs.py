@@ -90,14 +90,6 @@ class Blobs:
         except FileNotFoundError as error:
             raise UsageError(f"The content {sha256} is not in the store.") from error
 
-    def verify(self, sha256: str) -> None:
-        """Raises DamagedBlobError, and forgets the content, if the disk has changed it."""
-        if self.has(sha256) and digest(self.path(sha256)) != sha256:
-            self.path(sha256).unlink()
-            raise DamagedBlobError(
-                f"The disk changed the content {sha256}; it is forgotten, send it again."
-            )
-
     def forget(self, sha256s: Iterable[str]) -> None:
         """Delete contents nobody holds, as `prune` names them."""
         for sha256 in sha256s:

@@ -47,10 +47,8 @@ class ClusterRow(NamedTuple):
     cluster: str
     results: int
     done: int
-    mean_seconds: float  # of those done, as the next three
-    shortest_seconds: float
+    mean_seconds: float  # of those done, as the next
     longest_seconds: float
-    cpu_seconds: float  # user and system, added up
     peak_kib: int
 
 
@@ -190,9 +188,8 @@ class Reader:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
         query = f"""
             SELECT cluster, count(*), count(*) {done},
-                coalesce(avg(wall_seconds) {done}, 0), coalesce(min(wall_seconds) {done}, 0),
+                coalesce(avg(wall_seconds) {done}, 0),
                 coalesce(max(wall_seconds) {done}, 0),
-                coalesce(sum(user_seconds + system_seconds) {done}, 0),
                 coalesce(max(peak_kib), 0)
             FROM results WHERE id BETWEEN ? AND ? GROUP BY cluster ORDER BY cluster
         """
