@@ -20,6 +20,7 @@ from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bags.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
+from bats.master.sweep.quoting import check_quoting
 from bats.master.sweep.sweep import Sweep
 
 Check = Callable[[Any], bool]
@@ -44,6 +45,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
     if not isinstance(body.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
     sweep = Sweep.from_plain(body["sweep"])
+    check_quoting(sweep)
     if unknown := sorted(set(sweep.policy) - set(POLICY)):
         raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
     given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
