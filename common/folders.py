@@ -1,4 +1,4 @@
-"""Where a user's things lie that must survive a restart; apart, so that asking is quick."""
+"""Folders of a user that must survive a restart; a module apart, so that asking is quick."""
 
 import os
 from collections.abc import Mapping

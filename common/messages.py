@@ -1,4 +1,4 @@
-"""What master, worker and client say to each other: small typed facts, with a version.
+"""Messages between master, worker and client: small typed facts, with a version.
 
 Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
 """
@@ -24,7 +24,7 @@ class AttemptId(NamedTuple):
 
 
 class Outcome(enum.IntEnum):
-    """How an attempt ended."""
+    """The way in which an attempt ended."""
 
     DONE = 0  # exit code 0
     FAILED = 1  # another exit code, or ended by a signal that was not ours
@@ -68,7 +68,7 @@ class Heartbeat:
 
 
 class Result(NamedTuple):
-    """How one attempt went. A tuple, because there are a million of them."""
+    """The result of one attempt. A tuple, because there are a million of them."""
 
     bag: BagId
     task: TaskId
@@ -137,7 +137,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class BagSpec:
-    """What a worker must know of a bag; sent once per connection, before the bag's tasks.
+    """A bag as its workers must know it; sent once per connection, before the bag's tasks.
 
     `command` (shell) or `argv` (no shell) are templates with `{name}` placeholders, as are
     `cwd`, the values of `env`, `stdin` and `outputs`; each task brings the values of `names`.
@@ -186,7 +186,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What has this running attempt written to `stream`, "out" or "err", from `offset` on?"""
+    """A request for a running attempt's output, `stream` "out" or "err", from `offset` on."""
 
     of: AttemptId
     stream: str

@@ -1,4 +1,4 @@
-"""Which release this is, found without the tens of milliseconds that a package's metadata takes."""
+"""The release, found without the tens of milliseconds that a package's metadata takes."""
 
 import sys
 from functools import cache

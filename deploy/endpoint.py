@@ -125,7 +125,7 @@ class Endpoint:
         await self._send(machine, Stop("the test is over"))
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        """Whether the authenticator admits this key."""
+        """True if the authenticator admits this key."""
         return key.decode() in self._machines_by_key
 
     async def _hear(self) -> None:

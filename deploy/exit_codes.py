@@ -1,4 +1,4 @@
-"""What the exit code of a worker means."""
+"""Exit codes of workers, and what they say of the machine's end."""
 
 import signal
 from typing import Final

@@ -23,7 +23,7 @@ _LOG_LINES: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How long each step took, as it is felt here."""
+    """The seconds that each step took, as it is felt here."""
 
     queued_seconds: float  # of the next, uncharged in the back end's queue
     join_seconds: float  # from the request until the worker had joined

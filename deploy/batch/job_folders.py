@@ -1,4 +1,4 @@
-"""What was asked of a batch system, kept in a folder that its nodes see.
+"""Records of what a batch system was asked for, in a folder that its nodes see.
 
 A run is one submission: an array of jobs for machines with consecutive numbers. Its folder holds,
 for the job with index i,
@@ -43,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a worker ended, as its own job wrote down."""
+    """The end of a worker, as its own job wrote it down."""
 
     code: int
     ran_seconds: float

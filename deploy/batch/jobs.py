@@ -61,7 +61,7 @@ exit $code
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What an offering's table may say for each batch system."""
+    """Settings that an offering may have at every batch system."""
 
     worker: tuple[str, ...] = ()  # starts the worker on a node; () is this installation
     setup: tuple[str, ...] = ()  # shell lines before that: module load ...
@@ -129,7 +129,7 @@ class Batch(abc.ABC):
         return math.inf
 
     async def _account(self, machine: MachineId) -> Job | None:  # noqa: ARG002
-        """What the accounts tell of a job that is no longer among `_jobs`; not all keep some."""
+        """The account of a job that is no longer among `_jobs`; some systems keep none."""
         return None
 
     @abc.abstractmethod
@@ -138,7 +138,7 @@ class Batch(abc.ABC):
     # --- what they have in common ---
 
     def script(self, count: int = 1) -> str:
-        """What would be handed in for so many machines."""
+        """The script that would be handed in for so many machines."""
         return self._script(Run(MachineId(0), count, self._offering.slots))
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:

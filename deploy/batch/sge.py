@@ -124,7 +124,7 @@ class Sge(Batch):
         return [await self._explained(job) if job.doomed else job for job in jobs]
 
     async def _explained(self, job: Job) -> Job:
-        """Why a job is in error: `qstat` alone does not say."""
+        """The reason why a job is in error: `qstat` alone does not say."""
         told = (await _sge("qstat", "-j", job.id.split(".")[0])).stdout
         found = re.search(r"^error reason\s+\d+:\s+(.+)$", told, re.MULTILINE)
         return replace(job, detail=f"{job.detail}: {found[1].strip()}") if found else job
@@ -184,7 +184,7 @@ def _listed(entry: Element, queue: Element | None) -> Iterator[Job]:
 
 
 def _state(letters: str) -> tuple[State, str, bool]:
-    """What qstat's letters mean; whether the job is beyond hope."""
+    """The meaning of qstat's letters, and True if the job is beyond hope."""
     if "E" in letters:
         return State.GONE, "Grid Engine could not start its job", True
     if "d" in letters:

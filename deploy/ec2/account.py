@@ -1,4 +1,4 @@
-"""What we ask of Amazon's API, and what it tells; every call waits, so it is made in a thread."""
+"""Calls of Amazon's API; each of them waits, so it is made in a thread."""
 
 import re
 import threading
@@ -147,7 +147,7 @@ class Account:
         self._s3().put_object(Bucket=self._settings.bucket, Key=name, Body=data)
 
     def url(self, name: str) -> str:
-        """Whoever has it can fetch what was put there, for an hour."""
+        """An address from which anybody who has it can fetch what was put there, for an hour."""
         where = {"Bucket": self._settings.bucket, "Key": name}
         signed = self._s3().generate_presigned_url(
             "get_object", Params=where, ExpiresIn=URL_SECONDS

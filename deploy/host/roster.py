@@ -59,7 +59,7 @@ def find(pid: int) -> Process | None:
 
 
 class Roster:
-    """Whoever knows the folder knows the machines: nothing is kept in memory."""
+    """Machines of a folder. All of it is in files: nothing is kept in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Which machine is on which host, and the ports of tunnels: kept in a file for the next master."""
+"""Machines by their hosts, and the ports of tunnels: kept in a file for the next master."""
 
 import json
 import os

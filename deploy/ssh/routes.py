@@ -1,4 +1,4 @@
-"""How the workers of each host reach the master: by its own addresses, or through a tunnel."""
+"""Routes from the workers of each host to the master: its own addresses, or a tunnel."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What all commands share: the global options, wherever they stand, and how facts are printed."""
+"""Parts of all commands: the global options, wherever they stand, and how facts are printed."""
 
 import asyncio
 import json

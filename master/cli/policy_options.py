@@ -74,7 +74,7 @@ def policy_and_seed_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def policy_given(given: Mapping[str, Any], *more: str) -> dict[str, Any]:
-    """What the options say, by the names of the brain's settings."""
+    """The options that were given, by the names of the brain's settings."""
     return {name: given[name] for name in (*_NAMES, *more) if given[name] is not None}
 
 

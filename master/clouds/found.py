@@ -1,4 +1,4 @@
-"""What this computer gives access to: batch systems, hosts of the ssh config, AWS credentials."""
+"""Access that this computer gives: batch systems, hosts of the ssh config, AWS credentials."""
 
 import os
 import subprocess

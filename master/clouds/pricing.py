@@ -1,4 +1,4 @@
-"""What providers ask for machines now, and writing that into a clouds file with its date."""
+"""Providers' prices now, and writing them into a clouds file with their date."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _PRICED: Final = re.compile(r"\s*priced\s*=.*")
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What came of looking one offering's price up."""
+    """The outcome of looking one offering's price up."""
 
     offering: Offering
     price: Price | None

@@ -80,7 +80,7 @@ def this_computer() -> Clouds:
 
 
 def price_of_atu(price: Money, per_seconds: float, atu_seconds: float) -> Money:
-    """What one ATU costs: exact where it can be, else rounded up to the smallest unit."""
+    """The price of one ATU: exact where it can be, else rounded up to the smallest unit."""
     numerator, denominator = atu_seconds.as_integer_ratio()
     per_numerator, per_denominator = per_seconds.as_integer_ratio()
     return Money(-(-price * numerator * per_denominator // (denominator * per_numerator)))

@@ -167,7 +167,7 @@ class Master:
 
     @property
     def access(self) -> Access:
-        """What a client needs to speak to this master."""
+        """Addresses and keys with which a client can speak to this master."""
         return read_access(self.home.folder / ACCESS, "client")
 
     def shut_down(self, reason: str) -> None:
@@ -275,7 +275,7 @@ class Master:
             self.ended.set_exception(error)
 
     def _load_late(self) -> None:
-        """What planning will need, so that it does not have to wait for it."""
+        """Load the modules that planning will need, so that it does not have to wait for them."""
         self._loop.run_in_executor(None, import_module, "scipy.special")
 
     def _stop_measuring(self) -> None:
@@ -313,7 +313,7 @@ def _allow_many_connections() -> None:
 
 
 def _is_free(host: str, port: int) -> bool:
-    """Whether one can listen there; the port of a master that was just killed is free at once."""
+    """True if a port is free; that of a master that was just killed is so at once."""
     where = "" if host == "*" else host.strip("[]")
     family = socket.AF_INET6 if ":" in where else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

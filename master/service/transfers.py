@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Fetching:
-    """What is to be had from one machine."""
+    """The files to be had from one machine."""
 
     waiting: deque[Wanted] = field(default_factory=deque)
     coming: dict[str, tuple[Wanted, Download]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Fetching:
 
 
 def target_of(folder: str, task: TaskId, attempt: int, name: str) -> Path | None:
-    """Where an output belongs; None if its name leads outside of the folder."""
+    """The path where an output belongs; None if its name leads outside of the folder."""
     shard = Path(folder) / str(task // TASKS_PER_FOLDER)
     if (end := _STREAMS.get(name)) is not None:
         number = f".{attempt}" if attempt > 1 else ""

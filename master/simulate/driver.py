@@ -48,7 +48,7 @@ class Runtimes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How unkind the world is. All times in seconds; chance comes from the world's own seed."""
+    """The unkindness of the world. All times in seconds; chance comes from the world's own seed."""
 
     start_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: 0.0
     boot_seconds: float = 0.0  # charged, but the worker has not joined yet
@@ -73,7 +73,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class History:
-    """What happened, as the world saw it; independent of the engine's books."""
+    """Events as the world saw them; independent of the engine's books."""
 
     events: list[tuple[float, Event]] = field(default_factory=list)
     commands: list[list[Command]] = field(default_factory=list)

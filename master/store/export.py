@@ -12,7 +12,7 @@ from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow, TaskRow
 
 Values = Callable[[TaskId], Sequence[str]]
-"""What the sweep says a task's parameters are; the store does not know them."""
+"""A task's parameters by its sweep; the store does not know them."""
 
 
 def tasks_as_jsonl(

@@ -1,4 +1,4 @@
-"""What the store answers: bags, results, attempts, machines, decisions; it cannot write."""
+"""Questions to a store: bags, results, attempts, machines, decisions. A reader cannot write."""
 
 import sqlite3
 from array import array
@@ -24,7 +24,7 @@ _ATTEMPT: Final = ", ".join(COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which results, in which order. Empty means any."""
+    """A choice of results, and their order. Empty means any."""
 
     text: str = ""  # in the excerpt or the cluster's name, or the number of the task
     outcomes: tuple[Outcome, ...] = ()
@@ -70,7 +70,7 @@ class Reader:
 
     @property
     def master_id(self) -> str:
-        """What marks this store's machines at every provider."""
+        """The mark of this store's machines at every provider."""
         ((found,),) = self._all("SELECT value FROM meta WHERE key = 'master'")
         return str(found)
 
@@ -116,7 +116,7 @@ class Reader:
     # --- tasks ----------------------------------------------------------------------------------
 
     def outcomes(self, bag: BagId) -> dict[Outcome, int]:
-        """How many tasks ended how."""
+        """The number of tasks for each way of ending."""
         query = "SELECT outcome, count(*) FROM results WHERE id BETWEEN ? AND ? GROUP BY outcome"
         return {Outcome(row[0]): row[1] for row in self._all(query, *schema.keys_of(bag))}
 
@@ -159,7 +159,7 @@ class Reader:
         return [TaskId(row[0] - low) for row in self._rows(query, low, high)]
 
     def busy_seconds(self, bag: BagId) -> dict[MachineId, float]:
-        """How long all attempts that ended on each machine took together."""
+        """The seconds of all attempts that ended on each machine."""
         low, high = schema.keys_of(bag)
         query = " UNION ALL ".join(
             f"SELECT machine, wall_seconds FROM {table} WHERE id BETWEEN ? AND ?"

@@ -51,7 +51,7 @@ def checksum(values: tuple[Any, ...]) -> int:
 
 
 def intact(row: tuple[Any, ...]) -> bool:
-    """Whether a row that was read is the one that was written."""
+    """True if a row that was read is the one that was written."""
     try:
         return bool(checksum(row[:-1]) == row[-1])
     except (struct.error, TypeError, ValueError):

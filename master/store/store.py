@@ -86,7 +86,7 @@ class Store:
         return number
 
     def results(self, rows: Iterable[Finished]) -> None:
-        """How tasks ended for good. The first result of a task is recorded, and stays."""
+        """Record how tasks ended for good. The first result of a task stays."""
         self._tell(statements.write_results, rows)
 
     def attempts(self, rows: Iterable[Finished]) -> None:
@@ -131,7 +131,7 @@ class Store:
 
     @property
     def backlog(self) -> int:
-        """How many facts are not durable yet."""
+        """The number of facts that are not durable yet."""
         return self._commit.backlog
 
     def reader(self) -> Reader:

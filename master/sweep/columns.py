@@ -135,7 +135,7 @@ def spaced(start: Decimal, stop: Decimal, step: Decimal | None = None) -> Spaced
 
 
 def looks_like_range(text: str) -> bool:
-    """Whether `text` is written `start:stop` or `start:stop:step`."""
+    """True if `text` is written `start:stop` or `start:stop:step`."""
     return _RANGE.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Who may come in: by a token in the address, then a cookie; to change something, also a header.
+"""The door of the page: a token in the address, then a cookie; to change something, also a header.
 
 The cookie and the header's word are derived from the token, so neither gives it away.
 """

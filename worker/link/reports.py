@@ -26,7 +26,7 @@ class Reports:
         return self._outbox.results + len(self._batch)
 
     def attempts(self) -> list[AttemptId]:
-        """Whose results those are."""
+        """The attempts whose results wait."""
         results = list(self._batch)
         for frame in self._outbox.unsettled():
             message = decode(frame)

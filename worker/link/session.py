@@ -119,7 +119,7 @@ class Session:
             self._ended.set_result(exit_code)
 
     def _fail(self, task: "asyncio.Task[None]") -> None:
-        """Whatever went wrong there, the daemon does not live on without it."""
+        """The daemon ends with a task of its own that failed: it could not work without it."""
         if not task.cancelled() and (error := task.exception()) and not self._ended.done():
             self._ended.set_exception(error)
 

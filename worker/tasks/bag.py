@@ -1,4 +1,4 @@
-"""What is ready-made on this machine for one bag: how its tasks start, where output goes."""
+"""A bag made ready on this machine: its tasks' recipe, and the place of their output."""
 
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.template import compile_template
@@ -45,7 +45,7 @@ class Bag:
         return bool(self._patterns)
 
     def collect(self, values: tuple[str, ...], scratch: str, left: str | None) -> Collected:
-        """What its outputs name; `left` is where its scratch folder is now. Raises OSError."""
+        """The files named as outputs; `left` is where its scratch folder is now. Raises OSError."""
         folder = self._recipe.folder(values, scratch)
         moved = folder == scratch
         if moved:

@@ -1,4 +1,4 @@
-"""What waits, what runs in which slot, and what must be stopped or given back: decisions, no deeds.
+"""Tasks that wait, that run in slots, that must be stopped or given back: decisions, no deeds.
 
 Times are seconds on whatever clock the caller uses.
 """
@@ -139,7 +139,7 @@ class Desk:
         return due
 
     def next_due(self) -> float:
-        """When `due` or `give_back` should be asked again, unless something ends first."""
+        """The time to ask `due` or `give_back` again, unless something ends first."""
         times = [
             min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at)
             for r in self.running.values()

@@ -1,4 +1,4 @@
-"""Where captured output is put when master and worker share a file system.
+"""Captured output where master and worker share a file system: it is put in its place at once.
 
 `FOLDER/<task // 1000>/<task>.out` and `.err`, only if there is any; later attempts carry their
 number, `<task>.2.out`, so that a replica never overwrites what the winner wrote.

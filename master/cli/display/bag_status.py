@@ -1,4 +1,4 @@
-"""How bags stand, in words: all of them as a table, one in a few lines."""
+"""The state of bags in words: all of them as a table, one in a few lines."""
 
 from collections.abc import Mapping
 from typing import Any

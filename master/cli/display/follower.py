@@ -32,7 +32,7 @@ class Display(Protocol):
     def show(self, status: Facts, decisions: list[Facts]) -> None: ...
 
     def offer(self, offered: Facts) -> None:
-        """What may be chosen now, or what was chosen of."""
+        """The offer to choose from now, or the one that was chosen of."""
 
     def close(self) -> None: ...
 
@@ -75,7 +75,7 @@ async def follow(
 
 
 def rests(status: Facts) -> bool:
-    """Whether it is paused, and what still ran has ended; of what hangs no end is waited for."""
+    """True if it is paused and what still ran has ended; of what hangs no end is waited for."""
     paused = status.get("paused")
     if not paused:
         return False

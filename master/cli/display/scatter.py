@@ -44,7 +44,7 @@ def scatter(found: Sequence[Facts], currency: str, *, width: int, height: int = 
 def _labels(
     prices: Sequence[int], times: Sequence[float], across: int, height: int
 ) -> dict[tuple[int, int], str]:
-    """What stands where: the numbers of the schedules that fall onto one place."""
+    """Labels by their places: the numbers of the schedules that fall onto each."""
     placed: dict[tuple[int, int], str] = {}
     for number, (price, time) in enumerate(zip(prices, times, strict=True), 1):
         column = _scaled(price, min(prices), max(prices), across - 1)

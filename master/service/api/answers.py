@@ -1,4 +1,4 @@
-"""What clients get to see: the store's rows and a running engine's numbers, as plain data."""
+"""Answers to clients: the store's rows and a running engine's numbers, as plain data."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +119,7 @@ def status_ended(reader: Reader, number: BagId) -> Body:
 
 
 def _paused(bag: BagId, pause: Mapping[str, Any] | None) -> Body | None:
-    """Why it is, and what its user may do."""
+    """The reason why a bag is paused, and what its user may do."""
     if pause is None:
         return None
     ways = ways_out(bag, pause["task"], again=pause["again"])
@@ -243,7 +243,7 @@ def task_row(row: TaskRow, bag: Bag) -> Body:
 
 
 Rates = Mapping[MachineId, float]
-"""What a second of a task costs on each machine, in billionths."""
+"""The price of a task's second on each machine, in billionths."""
 
 
 def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
@@ -266,7 +266,7 @@ def cost_share(row: TaskRow, rates: Rates) -> Money:
 
 
 def output_files(row: TaskRow) -> list[str]:
-    """What was fetched besides what it printed, as named in its folder."""
+    """Files that were fetched besides what the task printed, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 

@@ -1,4 +1,4 @@
-"""Why an attempt failed, as the brain is told it: how it ended and what it said last."""
+"""Reasons of failures as the brain is told them: how an attempt ended and what it said last."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def _is_number(value: str) -> bool:
 
 
 def ways_out(bag: BagId, task: TaskId | None, *, again: bool) -> str:
-    """What the user of a paused bag may do; `again`: what failed is tried again anyway."""
+    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway."""
     ways = [
         f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
         "" if again or task is None else f"`bats retry {bag}` also tries again what failed",

@@ -1,4 +1,4 @@
-"""What the schedules on offer may come to: predicted beside the loop, and remembered."""
+"""Predictions of what schedules may come to, made beside the loop and remembered."""
 
 import asyncio
 from typing import Final

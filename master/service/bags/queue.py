@@ -101,7 +101,7 @@ class Bags:
         self._fleet.clean_up([*offerings, *self.offerings()], self.loaded)
 
     def offerings(self) -> list[Offering]:
-        """Wherever machines of ours may be: the master's own, and those of bags in memory."""
+        """Places where machines of ours may be: the master's own, and those of bags in memory."""
         brought = [one for run in self.loaded.values() for one in run.bag.settings.offerings]
         return [*self._options.offerings, *brought]
 
@@ -424,7 +424,7 @@ class Bags:
 
 
 def _cluster_for(bag: Bag, worker: Worker) -> int | None:
-    """Which offering it counts as: the one it names, else the bag's for hand-started ones."""
+    """The offering of a worker: the one it names, else the bag's for hand-started ones."""
     offerings = bag.settings.offerings
     if worker.slots < bag.settings.task_slots:
         return None

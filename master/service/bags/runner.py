@@ -70,7 +70,7 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines; they are named as seen from outside."""
+    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
 
     def start(self, runner: "Runner", cluster: int, machines: list[MachineId]) -> None: ...
 
@@ -79,7 +79,7 @@ class Fleet(Protocol):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a runner works with."""
+    """The things that a runner works with."""
 
     store: Store
     workers: Workers
@@ -356,7 +356,7 @@ class Runner:
         self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
 
     def _why(self, result: Result) -> str:
-        """That it failed, if it did; such as are done are many, and their parameters cost time."""
+        """Words for a failure; none for a success: they are many, and parameters cost time."""
         if result.outcome == Outcome.DONE:
             return ""
         return why(result, self.bag.sweep.parameters(result.task))
@@ -364,7 +364,7 @@ class Runner:
     async def glimpse(
         self, task: TaskId, attempt: int, stream: str, offset: int
     ) -> tuple[int, bytes, int] | None:
-        """What a running attempt (0: any) has written from there on: its number, this, how much.
+        """The attempt (0: any) that runs, what it has written from there on, and how much in all.
 
         None when no such attempt runs.
         """
@@ -378,7 +378,7 @@ class Runner:
         return None
 
     def settled(self, task: TaskId) -> bool:
-        """Whether it will not run (again)."""
+        """True if the task will not run (again)."""
         return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
 
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
@@ -436,7 +436,7 @@ class Runner:
             self._stop(outside(self.id, machine.id), reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """How long this machine may live from now, as far as it is paid for."""
+        """The seconds that this machine may live from now, as far as it is paid for."""
         number = inside(machine)
         until = self._leases.get(number)
         known = self.engine.run.machines.get(number)
@@ -449,12 +449,12 @@ class Runner:
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """Whether this machine has a place in the engine's books, and is not to stop."""
+        """True if this machine has a place in the engine's books, and is not to stop."""
         known = self.engine.run.machines.get(inside(machine))
         return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
 
     def has_others_than(self, cluster: int) -> bool:
-        """Whether machines of other offerings are at work, so that it goes on without this one."""
+        """True if machines of other offerings are at work, so that it goes on without this one."""
         return any(
             machine.cluster != cluster and machine.state is MachineState.UP
             for machine in self.engine.run.alive()

@@ -162,7 +162,7 @@ class Fleet:
     async def orphans(
         self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
     ) -> tuple[list[OrphanMachine], dict[str, str]]:
-        """What the back ends of these have that is in no bag's books; who did not say, and why."""
+        """Machines that back ends have beyond all books; the back ends that did not say, with why."""
         places = {place_of(one): one for one in offerings if one.backend != MANUAL}
         asked = (self._orphans_of(one, runners, do) for one in places.values())
         found: list[OrphanMachine] = []

@@ -1,4 +1,4 @@
-"""How machines are numbered: each bag's engine counts its own from 1, the world sees one row.
+"""Numbers of machines: each bag's engine counts its own from 1, the world sees one row.
 
 Nothing has to be remembered for this: number and bag follow from each other, before and after a
 restart. Machines started by hand belong to no bag, and keep their number from one to the next.
@@ -20,14 +20,14 @@ def outside(bag: BagId, machine: MachineId) -> MachineId:
 
 
 def inside(machine: MachineId) -> MachineId:
-    """What an engine calls this machine."""
+    """The number by which an engine knows this machine."""
     if by_hand(machine):
         return MachineId(machine + _BY_HAND)
     return MachineId(machine % _PER_BAG)
 
 
 def by_hand(machine: MachineId) -> bool:
-    """Whether this number, as seen outside, is of a machine started by hand."""
+    """True if this number, as seen outside, is of a machine started by hand."""
     return machine < _BY_HAND
 
 

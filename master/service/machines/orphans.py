@@ -22,7 +22,7 @@ NOBODY: Final = "no master's books tell of it"
 
 
 class Handling(enum.Enum):
-    """What is to be done with them."""
+    """The treatment of such machines."""
 
     LOOK = "look"
     STOP = "stop"

@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class Work(Protocol):
-    """What workers are told of a bag."""
+    """A bag as workers are told of it."""
 
     def spec(self, worker: Worker) -> BagSpec: ...
 
@@ -56,7 +56,7 @@ class Work(Protocol):
 
 
 class Listener(Protocol):
-    """Who hears what workers say; the machine is always the one whose key said it."""
+    """A listener to what workers say; the machine is always the one whose key said it."""
 
     def work(self, bag: BagId) -> Work | None: ...
 
@@ -235,7 +235,7 @@ class Workers:
     # --- silence ----------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Who has not been heard of? If it was we who slept, nobody is to blame."""
+        """Look for workers that have fallen silent. If it was we who slept, nobody is to blame."""
         now = self._loop.time()
         pause = self._heartbeat_seconds / 2
         slept = now - self._looked_at > pause + self._silence_seconds / 2
@@ -270,7 +270,7 @@ class Workers:
     async def look(
         self, machine: MachineId, of: AttemptId, stream: str, offset: int
     ) -> Glimpse | None:
-        """What an attempt has written so far; None when its worker says nothing to it."""
+        """The output of an attempt so far; None when its worker says nothing to it."""
         worker = self._by_machine.get(machine)
         if worker is None:
             return None

@@ -15,7 +15,7 @@ from bats.master.store.repair import remnants
 from bats.master.store.writing import mark
 
 CHECK_SECONDS: Final = 2.0
-"""How long a starting master looks at the structure of the file: some 300 MB."""
+"""Seconds that a starting master looks at the structure of the file: some 300 MB."""
 
 _BAG: Final = "id, name, tasks, spec, settings, crc"
 _RESULT: Final = ", ".join(record.COLUMNS)
@@ -23,7 +23,7 @@ _RESULT: Final = ", ".join(record.COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class BagFindings:
-    """What of a bag can be read."""
+    """Parts of a bag that can be read."""
 
     bag: int
     name: str
@@ -51,7 +51,7 @@ class Findings:
         return not self.problems
 
     def __str__(self) -> str:
-        """What is wrong, what can be recovered and how, in full sentences."""
+        """The damage, what can be recovered and how, in full sentences."""
         held = "; ".join(map(str, self.readable)) or "nothing"
         if self.sound:
             return f"The store in {self.folder} is whole. It holds {held}."
@@ -109,7 +109,7 @@ def inspect(folder: Path) -> Findings:
 
 
 def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None) -> Iterator[str]:
-    """What SQLite and the mark find; within `seconds` perhaps not everything."""
+    """Problems that SQLite and the mark find; within `seconds` perhaps not all of them."""
     timer = threading.Timer(seconds or threading.TIMEOUT_MAX, db.interrupt)
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""How each kind of row is written. One function per kind takes many rows, inside a transaction."""
+"""Statements for each kind of row: a function takes many rows, inside a transaction."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
