@@ -54,5 +54,5 @@ def paid_uptime(offering: Offering, count: int) -> float:
 
 
 def paid_work(offering: Offering, count: int) -> float:
-    """For how long a machine works that is paid for `count` ATUs."""
+    """The seconds of work that `count` ATUs pay for."""
     return paid_uptime(offering, count) - offering.boundary_seconds

@@ -13,7 +13,7 @@ _LONGEST: Final = 200
 
 
 def how_it_failed(outcome: Outcome, exit_code: int) -> str:
-    """As a person would say it; a negative exit code is the signal that ended it."""
+    """Words as a person would say them; a negative exit code is the signal that ended it."""
     if outcome is Outcome.TIMED_OUT:
         return "ran longer than its time limit"
     if outcome is Outcome.NOT_STARTED:

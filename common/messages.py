@@ -129,7 +129,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Said once, then the connection is ignored. `retry` says whether trying again can help."""
+    """A refusal: said once, then the connection is ignored; `retry` if trying again can help."""
 
     reason: str
     retry: bool = False

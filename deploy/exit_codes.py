@@ -10,7 +10,7 @@ SIGNALS: Final = {number.value for number in signal.Signals}
 
 
 def verdict(code: int) -> tuple[Gone, str]:
-    """As the shell that started it gives it: 128 and more for a signal."""
+    """The meaning of an exit code as a shell gives it: 128 and more for a signal."""
     if code == 0:
         return Gone.STOPPED, ""
     if code == LEASE_ENDED:

@@ -151,7 +151,7 @@ class Scripted(Protocol):
     """A back end that hands in scripts: it can show one beforehand."""
 
     def script(self, count: int = 1) -> str:
-        """For so many machines."""
+        """The script for so many machines."""
         ...
 
 

@@ -51,7 +51,7 @@ class Bench:
     listen: str = ""  # what the master binds; "": the same
     broken: tuple[Offering, Site] | None = None  # machines asked for so never come up
     crowded: Callable[[], AbstractAsyncContextManager[None]] | None = None
-    """While entered, there is no room for a machine: it has to queue."""
+    """Leave no room for a machine while this is entered: it has to queue."""
     preempt: Callable[[MachineId, Sighting], Awaitable[None]] | None = None
     leftovers: Callable[[], Awaitable[Sequence[str]]] | None = None
     """Everything of this site that still runs, asked of the provider and not of the back end."""

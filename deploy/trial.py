@@ -115,7 +115,7 @@ class _Watch:
         return self.seen
 
     async def explained(self, said: str) -> str:
-        """With the last lines of the worker's log."""
+        """The reason with the last lines of the worker's log."""
         try:
             lines = (await self._backend.log(self._machine)).strip().splitlines()
         except BackendError as error:

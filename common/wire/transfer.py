@@ -46,5 +46,5 @@ class Download:
         self._heard_at = now
 
     def again(self) -> None:
-        """On a new connection: nothing is under way any more."""
+        """Forget what is under way: the connection is a new one."""
         self._asked = self.held

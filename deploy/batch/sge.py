@@ -217,14 +217,14 @@ def _accounted(record: str, run: Run, index: int) -> Job:
 
 
 def _tasks(text: str) -> Iterator[int]:
-    """From Grid Engine's lists: `3`, `1-4:1`, `1,3-9:2`."""
+    """Numbers from Grid Engine's lists: `3`, `1-4:1`, `1,3-9:2`."""
     for found in TASKS.finditer(text):
         first, last, step = (int(part or 0) for part in found.groups())
         yield from range(first, (last or first) + 1, step or 1)
 
 
 def _since(local_time: str | None) -> float:
-    """Until now, from a time as Grid Engine tells it: that of this machine's own clock."""
+    """The seconds since a time that Grid Engine tells: by this machine's own clock."""
     if not local_time:
         return 0.0
     return max(0.0, time.time() - datetime.fromisoformat(local_time).timestamp())

@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """As it is told; times are Amazon's, so that our clock may be wrong."""
+    """An instance as Amazon tells it; times are Amazon's, so that our clock may be wrong."""
 
     id: str
     state: str
@@ -94,7 +94,7 @@ class Account:
         return str(self._ec2().meta.region_name)
 
     def run(self, machine: MachineId, user_data: bytes) -> Instance:
-        """Asked again with the same machine, it gives the instance that was started before."""
+        """Start an instance. Asked again with the same machine, it gives the one started before."""
         tags = {**self._tags, "bats:machine": str(machine), "Name": f"bats-{machine}"}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         kinds = ("instance", "volume")
@@ -120,7 +120,7 @@ class Account:
         return found
 
     def interrupted(self, instances: Iterable[str]) -> set[str]:
-        """Those that Amazon has said it takes away in some two minutes."""
+        """Instances that Amazon has said it takes away in some two minutes."""
         wanted = {"instance-id": list(instances), "status-code": ["marked-for-termination"]}
         if not self._settings.spot or not wanted["instance-id"]:
             return set()

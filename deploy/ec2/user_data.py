@@ -95,7 +95,7 @@ class Source:
 
 
 def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
-    """From a URL; where the compiled parts do not fit, pip adds them."""
+    """A worker fetched from a URL; where the compiled parts do not fit, pip adds them."""
     setup = FETCH.format(
         url=url, sha256=payload.sha256, folder=FOLDER, requires=shlex.join(requires)
     )
@@ -103,7 +103,7 @@ def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
 
 
 def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
-    """As boto3 takes it: compressed if it is long. Raises ValueError if it is too long even so."""
+    """The user data as boto3 takes it, compressed if long. Raises ValueError if still too long."""
     single = replace(ticket, single_use=True, power_off=f"(sleep {LATER_SECONDS}; {POWER_OFF}) &")
     text = SCRIPT.format(
         word=WORD,

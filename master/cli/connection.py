@@ -1,4 +1,4 @@
-"""From the global options to the master they mean, or to what it left on disk."""
+"""Connections: from the global options to the master they mean, or to what it left on disk."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -79,7 +79,7 @@ def policy_given(given: Mapping[str, Any], *more: str) -> dict[str, Any]:
 
 
 def policy_in_words(policy: Mapping[str, Any]) -> str:
-    """In a line: `policy: tail none, prudence 0.5`."""
+    """The policy in a line: `policy: tail none, prudence 0.5`."""
     said = (
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
         if not isinstance(value, float)

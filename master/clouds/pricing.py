@@ -32,7 +32,7 @@ class Looked:
 
     @property
     def hourly(self) -> Money:
-        """By the file, which may count in other ATUs."""
+        """The price of an hour by the file, which may count in other ATUs."""
         return Money(round(self.offering.price * 3600 / self.offering.atu_seconds))
 
     @property
@@ -41,7 +41,7 @@ class Looked:
 
 
 async def look_up(offerings: Iterable[Offering], state: Path) -> list[Looked]:
-    """Of those whose back end can tell."""
+    """Look up the prices of offerings whose back end can tell."""
     told = []
     for offering in offerings:
         try:

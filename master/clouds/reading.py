@@ -1,4 +1,4 @@
-"""From a clouds file to the offerings it means; without one, this computer for nothing."""
+"""Clouds files and the offerings they mean; without one, this computer for nothing."""
 
 import os
 from collections.abc import Mapping
@@ -138,7 +138,7 @@ def _beside(table: OfferingTable, folder: Path) -> dict[str, Any]:
 
 
 def _check_settings(offering: Offering) -> None:
-    """By the back end's own table of settings, so that a slip is told before anything starts."""
+    """Check settings by the back end's own table, so that a slip is told before anything starts."""
     target = BACKENDS.get(offering.backend)
     if target is None:
         return  # another package's: it checks its own when it is made

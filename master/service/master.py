@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 
 class Master:
-    """Used as `async with Master(options) as master`; then `master.access` reaches it."""
+    """A master, used as `async with Master(options) as master`; then `master.access` reaches it."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -142,7 +142,7 @@ class Master:
             await self.web.start()
 
     async def _close(self) -> None:
-        """In the opposite order of opening; what fails is told, and the rest is closed too."""
+        """Close in the opposite order of opening; failures are told, and the rest is closed too."""
         while self._closers:
             close = self._closers.pop()
             try:
@@ -291,7 +291,7 @@ _TASK_STATES: Final = ("waiting", "running", "done", "failed", "dropped")
 
 
 async def serve(options: Options, ready: Callable[[Master], None] = lambda _: None) -> None:
-    """Until a signal or a client says so. Machines live on as long as their lease."""
+    """Serve until a signal or a client ends it. Machines live on as long as their lease."""
     async with Master(options) as master:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

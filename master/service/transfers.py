@@ -147,7 +147,7 @@ class Files:
         self._ask(machine)
 
     def again(self, machine: MachineId) -> None:
-        """It has a new connection: nothing is on its way any more."""
+        """Ask a machine anew that has a new connection: nothing is on its way any more."""
         if fetching := self._machines.get(machine):
             for _, download in fetching.coming.values():
                 download.again()

@@ -135,7 +135,7 @@ class Simulation:
         return self.go_on(until)
 
     def go_on(self, until: float = NEVER) -> History:
-        """Until the bag is over, again if it was and is told to go on."""
+        """Go on until the bag is over, again if it was and is told to go on."""
         while self._heap and not self.engine.over:
             at, _, make = heapq.heappop(self._heap)
             if at > until:

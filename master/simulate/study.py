@@ -41,7 +41,7 @@ class World:
     replicate: bool = True
     currency: str = "$"
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """Of the scheduler's settings those that are not as usual, but for tail strategy and seed."""
+    """Settings of the scheduler that are not as usual, but for tail strategy and seed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class Blobs:
         return self.path(sha256).with_suffix(".part")
 
     def _keep(self, file: Path, sha256: str) -> None:
-        """Under its name it is whole: synced first, then named."""
+        """Keep a file under its name, where it is whole: synced first, then named."""
         path = self.path(sha256)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         sync(file)

@@ -25,7 +25,7 @@ _NUMBERS: Final = struct.Struct("<qqdqqqdddqqq").pack
 
 
 def flat(row: Finished) -> tuple[Any, ...]:
-    """In the order of COLUMNS."""
+    """A row in the order of COLUMNS."""
     result, machine, cluster, started = row
     outputs = json.dumps(result.outputs) if result.outputs else ""
     at = key(result.bag, result.task)
@@ -38,7 +38,7 @@ def flat(row: Finished) -> tuple[Any, ...]:
 
 
 def checksum(values: tuple[Any, ...]) -> int:
-    """Of the row without its checksum; raises what SQLite would not keep as it is."""
+    """The checksum of the row without it; raises what SQLite would not keep as it is."""
     (at, machine, cluster, started, attempt, outcome, exit_code, wall, user, system, peak, output,
      excerpt, slot, outputs) = values  # fmt: skip
     if math.isnan(started + wall + user + system):
@@ -71,12 +71,12 @@ def task_row(row: tuple[Any, ...]) -> TaskRow:
 
 
 def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:
-    """Of what never changes, and without which the bag cannot go on."""
+    """The checksum of what never changes, and without which the bag cannot go on."""
     return zlib.crc32(settings or b"", zlib.crc32(spec or b""))
 
 
 def tame(value: Any) -> Any:
-    """In place of what SQLite cannot keep: too large a number, half a character, no number."""
+    """A value that SQLite can keep: no number too large, no half character, no infinity."""
     if isinstance(value, int):
         return max(-_GREATEST, min(value, _GREATEST))
     if isinstance(value, str):

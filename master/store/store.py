@@ -126,7 +126,7 @@ class Store:
         self._commit.then(callback, patient=patient)
 
     def committed(self) -> asyncio.Future[None]:
-        """To be awaited: done as soon as all that was told so far is durable."""
+        """Wait until all that was told so far is durable."""
         return self._commit.committed()
 
     @property

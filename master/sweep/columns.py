@@ -109,7 +109,7 @@ Column = Listed | Spaced | Chained
 
 
 def spaced(start: Decimal, stop: Decimal, step: Decimal | None = None) -> Spaced:
-    """From `start` to `stop`, that included if a step falls on it; exact, as decimals are."""
+    """Numbers from `start` to `stop`, that included if a step falls on it; exact decimals."""
     step = Decimal(1 if stop >= start else -1) if step is None else step
     for number in (start, stop, step):
         if not number.is_finite() or number.adjusted() >= _LARGEST:

@@ -1,4 +1,4 @@
-"""From a sweep file, or the options that stand for one, to the `Sweep` it means."""
+"""Sweep files, or options that stand for one, and the `Sweep` they mean."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -37,7 +37,7 @@ class Door:
         return _same(given, self.token)
 
     def admits(self, cookies: Mapping[str, str], headers: Mapping[str, str]) -> bool:
-        """By the cookie; programs show the token itself, as `Authorization: Bearer TOKEN`."""
+        """True for who shows the cookie, or the token itself as `Authorization: Bearer TOKEN`."""
         scheme, _, given = headers.get("Authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self.is_token(given.strip())

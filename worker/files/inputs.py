@@ -75,7 +75,7 @@ class Inputs:
         self.ask(now)
 
     def give_up(self, sha: str, why: str) -> None:
-        """It cannot be had: the tasks that need it will say so when they are started."""
+        """Give up a file that cannot be had: tasks that need it will say so when started."""
         log.error("a file cannot be fetched", sha256=sha, reason=why)
         for bag, missing in list(self._missing.items()):
             if sha in missing:

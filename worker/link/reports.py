@@ -52,7 +52,7 @@ class Reports:
             self._send(frame)
 
     def say_again(self) -> None:
-        """On a new connection, oldest first."""
+        """Say again on a new connection what waits, oldest first."""
         for frame in self._outbox.unsettled():
             self._send(frame)
         self.flush()

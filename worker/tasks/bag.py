@@ -21,7 +21,7 @@ class Bag:
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
 
     def start(self, attempt: AttemptId, values: tuple[str, ...], slot: Slot) -> int:
-        """Its process id. Raises NotStartedError."""
+        """Start the attempt; returns its process id. Raises NotStartedError."""
         if self._layout is not None:
             self._place(self._layout, slot)
         return self._recipe.start(attempt, values, slot)

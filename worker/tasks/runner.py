@@ -74,7 +74,7 @@ class Runner:
             self.desk.park(spec.bag)
 
     def ready(self, bag: BagId) -> None:
-        """Its inputs are here."""
+        """Start tasks of a bag whose inputs are here now."""
         self.desk.unpark(bag, self._loop.time())
         self._start_next()
         self._plan()
@@ -113,7 +113,7 @@ class Runner:
 
     @property
     def pids(self) -> Collection[int]:
-        """Of the processes that lead an attempt, running or just ended."""
+        """Process ids of those that lead an attempt, running or just ended."""
         return self._pids.values()
 
     def kill_at_once(self) -> None:

@@ -54,7 +54,7 @@ def bag_rows(reader: Reader, running: BagId | None) -> list[tuple[BagRow, Body]]
 
 
 def _last_seen(reader: Reader, row: BagRow) -> Body:
-    """As it was told at the bag's end; of one whose master was killed, the results are counted."""
+    """The last view, as told at the bag's end; after a kill of the master, results are counted."""
     summary = json.loads(row.summary) if row.summary else {}
     if (view := summary.get("view")) or not summary.get("began"):
         return dict(view or {})

@@ -201,7 +201,7 @@ def _settings(
 
 
 def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
-    """None if they are no such rows."""
+    """The inputs as rows; None if they are no such rows."""
     if not isinstance(written, list):
         return None
     rows = []

@@ -13,7 +13,7 @@ _LONGEST: Final = 200
 
 
 def why(result: Result, parameters: Mapping[str, str]) -> str:
-    """In the task's own words, but with `{name}` for the values that only this task has."""
+    """The reason in the task's own words, but with `{name}` for values that only this task has."""
     if result.outcome not in _FAILURES:
         return ""
     how = how_it_failed(Outcome(result.outcome), result.exit_code)
@@ -21,7 +21,7 @@ def why(result: Result, parameters: Mapping[str, str]) -> str:
 
 
 def _named(said: str, parameters: Mapping[str, str]) -> str:
-    """Only where a whole word is the value; numbers differ anyway, and may be anything."""
+    """Put names for values that are whole words; numbers differ anyway, and may be anything."""
     for name, value in sorted(parameters.items(), key=lambda one: -len(one[1])):
         if _SHORTEST <= len(value) <= _LONGEST and not _is_number(value):
             said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"{{{name}}}", said)

@@ -29,7 +29,7 @@ class Predictions:
         self._lock = asyncio.Lock()
 
     def look(self, run: Run) -> None:
-        """After every event; costs next to nothing when there is no news."""
+        """Take news down after every event; it costs next to nothing when there is none."""
         offered, chosen_at = self._seen
         if run.schedules is offered and run.chosen_at == chosen_at:
             return

@@ -160,7 +160,7 @@ class Bags:
         self.release(runner.bag)
 
     def release(self, bag: Bag) -> None:
-        """It may begin, or go on."""
+        """Let a bag begin, or go on."""
         bag.state = QUEUED
         self._keep_state(bag)
         self._store.then(self.go_on)
@@ -195,7 +195,7 @@ class Bags:
         self._attach_all(runner)
 
     async def _read_then_go_on(self, bag: Bag) -> None:
-        """It had ended, and is to go on; a large one is not replayed in a moment."""
+        """Take up a bag that had ended; a large one is not replayed in a moment."""
         try:
             await self.load(bag.id)
         except StoreDamagedError as error:
@@ -249,7 +249,7 @@ class Bags:
         self._finish(runner)
 
     def _parked(self, runner: Runner) -> None:
-        """It is paused and holds no machine: the next bag may run, until this one is resumed."""
+        """Park a paused bag that holds no machine: the next may run until it is resumed."""
         bag = runner.bag
         bag.state = PAUSED
         self._store.bag_state(bag.id, bag.state, bag.summary(_last_view(runner)))
@@ -354,7 +354,7 @@ class Bags:
         runner.joined(worker, cluster)
 
     def _freed(self, machine: MachineId) -> None:
-        """It left its bag; it may be wanted again under another number."""
+        """Keep a worker that left its bag; it may be wanted again under another number."""
         if worker := self._workers.of(machine):
             self._workers.lease(machine, LEASE_SECONDS)
             log.info("worker waits for the next bag", machine=worker.machine)
@@ -375,7 +375,7 @@ class Bags:
         self._fleet.look(worker.machine)
 
     def cut_off(self, worker: Worker) -> None:
-        """It may come back; or its machine is gone, which its back end knows."""
+        """Count a worker as cut off: it may come back, or its back end will tell its end."""
         self._fleet.look(worker.machine)
 
     def ended(self, worker: Worker, results: tuple[Result, ...]) -> None:

@@ -159,7 +159,7 @@ class Runner:
                 self._around.ended(self)
 
     def close(self) -> None:
-        """Nothing more is expected of this bag."""
+        """Close a bag of which nothing more is expected."""
         if self._wake:
             self._wake.cancel()
             self._wake = None
@@ -181,7 +181,7 @@ class Runner:
             self.gone(outside(self.id, machine), None, Cause.STOPPED, "it was never asked for")
 
     def resume(self) -> None:
-        """After a restart: look at everything anew."""
+        """Look at everything anew after a restart."""
         self.happen(Woken())
 
     # --- obeying ----------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Runner:
         self._around.files.fetch(machine, wanted)
 
     def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
-        """After a restart: what had been recorded and not yet fetched."""
+        """Fetch after a restart what had been recorded and was not fetched yet."""
         for row in rows:
             if row.outputs and row.outcome is not Outcome.KILLED and self.wants(row.machine):
                 self._fetch(row.machine, row)
@@ -263,7 +263,7 @@ class Runner:
         return Finished(result, machine, row.offering if row else "", started)
 
     def _result(self, ending: Ending) -> Result:
-        """As the worker told it; or, of a task that was given up with its machines, made up."""
+        """The result as its worker told it; of a task given up with its machines, one made up."""
         if told := self._results.pop((ending.task, ending.attempt), None):
             return told
         words = "given up: the machines that ran it broke down"
@@ -278,7 +278,7 @@ class Runner:
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """By the clock: what is reserved may reach further than a dead master should cost."""
+        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
         for number in self._leases:
             machine = outside(self.id, number)
             if self.wants(machine):

@@ -112,7 +112,7 @@ class Workers:
         return self._by_machine.get(machine)
 
     def route_of(self, machine: MachineId) -> bytes | None:
-        """Its connection, if it has one now."""
+        """The connection of a machine, if it has one now."""
         worker = self._by_machine.get(machine)
         return worker.route if worker and worker.route in self._by_route else None
 
@@ -157,7 +157,7 @@ class Workers:
         self._send(worker, Welcome(self._release, self._heartbeat_seconds, lease, worker.machine))
 
     def expect(self, machine: MachineId) -> None:
-        """It was held to be gone and is admitted again: its next word is as good as a Hello."""
+        """Expect a machine that was held to be gone: its next word is as good as a Hello."""
         if worker := self._by_machine.get(machine):
             worker.silent = True
 
@@ -304,7 +304,7 @@ class Workers:
         return True
 
     def pause(self, paused: bool) -> None:
-        """While the store cannot write, nothing new is begun."""
+        """Begin nothing new while the store cannot write."""
         self._paused = paused
         if not paused:
             self._flush()

@@ -154,7 +154,7 @@ def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
 
 
 def _remains(folder: Path) -> str:
-    """Without the database there should be nothing of its company either."""
+    """Files that are left though the database is gone: there should be none of its company."""
     names = (f"{schema.FILE}-wal", mark.FILE)
     left = [name for name in names if (folder / name).exists() and (folder / name).stat().st_size]
     return f"{schema.FILE} is gone, though {' and '.join(left)} is still there" if left else ""

@@ -21,7 +21,7 @@ class Batch:
     """Facts in the order they were told; written wholly or not at all."""
 
     events: dict[BagId, tuple[int, list[Any]]] = field(default_factory=dict)
-    """By bag: the number of the first, and `[time, event, time, event, ...]`."""
+    """Events by bag: the number of the first, and `[time, event, time, event, ...]`."""
     steps: list[tuple[Step, list[Any]]] = field(default_factory=list)
 
     def add(self, step: Step, rows: Iterable[Any]) -> None:
