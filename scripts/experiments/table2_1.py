@@ -50,7 +50,7 @@ NAMES: Final = ("cluster0", "cluster1")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is run: all of it, or a part with as many dollars per machine."""
+    """The part that is run: all of it, or a part with as many dollars per machine."""
 
     published: Published
     tasks: int
@@ -75,7 +75,7 @@ class Setting:
         return 1, round(SCENARIOS[self.published.scenario].speed)
 
     def milliseconds(self) -> list[int]:
-        """How long each task lasts at speed 1."""
+        """The milliseconds that each task lasts at speed 1."""
         minutes = sleep_bag(self.tasks, self.seed) / 60
         return [round(1000 * one * self.minute_seconds) for one in minutes]
 
@@ -376,7 +376,7 @@ def _decisions(runs: Sequence[Run]) -> list[str | Table]:
 
 
 def _between(tasks: Sequence[TaskRow]) -> list[float]:
-    """How long a machine waited from one task to the next, as far as it did so at all."""
+    """The time that a machine waited from one task to the next, as far as it did so at all."""
     by_machine: dict[int, list[TaskRow]] = {}
     for row in sorted(tasks, key=lambda row: row.started):
         by_machine.setdefault(row.machine, []).append(row)

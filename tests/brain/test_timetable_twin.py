@@ -19,7 +19,7 @@ ENDS = 20
 
 
 class Way(NamedTuple):
-    """What one machine does by the end, paid on for so many ATUs."""
+    """The work of one machine by the end, paid on for so many ATUs, and its price."""
 
     atus: int
     work: float
@@ -49,7 +49,7 @@ def ways(g: Group, end: float, waste: float, runtimes: list[float]) -> Iterator[
 
 
 def atus_beyond(spare: float, atu: float, runtimes: list[float]) -> float:
-    """How many more ATUs are entered, on average, by what runs on beyond so many seconds."""
+    """The number of ATUs entered, on average, by what runs on beyond so many seconds."""
     chances = (
         fmean(max(0.0, x - max(0.0, spare + k * atu)) for x in runtimes) / fmean(runtimes)
         if spare + k * atu > 0
@@ -60,7 +60,7 @@ def atus_beyond(spare: float, atu: float, runtimes: list[float]) -> float:
 
 
 def cheapest_by(end: float, groups: list[Group], errand: Errand, runtimes: list[float]) -> float:
-    """What emptying the bag by this end costs at least; infinite if nothing does it."""
+    """The least cost of emptying the bag by this end; infinite if nothing does it."""
     each = [list(ways(g, end, errand.waste, runtimes)) for g in groups for _ in range(g.count)]
     owed = sum(g.count * g.owed for g in groups)
     return owed + min(

@@ -67,7 +67,7 @@ class BackEnd:
 
 
 class Bag:
-    """What a provider asks of a bag's runner, and what it tells it."""
+    """A bag's runner as a provider sees it: it is asked little and told all."""
 
     def __init__(self) -> None:
         self.bag = SimpleNamespace(settings=Settings(10, (RENTED,)))

@@ -89,7 +89,7 @@ class Desk:
         self.running[running.slot] = running
 
     def end(self, attempt: AttemptId, slot: int) -> None:
-        """Free the slot of an attempt that ended or could not start; its traces are looked after."""
+        """Free the slot of an attempt that ended or could not start; its traces go later."""
         self.running.pop(slot, None)
         self.free.append(slot)
         self.finishing.add(attempt)
