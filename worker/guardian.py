@@ -2,9 +2,10 @@
 
 The daemon runs as a child of this one. Whatever the daemon started is a descendant of this process
 and stays one, for it adopts orphans (it is a "subreaper"): not even a task that left its group or
-session gets away. When the daemon ends, however it ends, all descendants are killed and the
-machine's power-off hook is run. A daemon that is frozen or hangs is ended with its lease, of which
-it tells over a pipe. The daemon, in turn, ends everything at the other end of that pipe closing.
+session gets away. When the daemon ends, however it ends, all descendants are killed, as far as they
+can be, and the machine's power-off hook is run. A daemon that is frozen or hangs is ended with its
+lease, of which it tells over a pipe. The daemon, in turn, ends everything at the other end of that
+pipe closing.
 """
 
 import contextlib
@@ -18,7 +19,13 @@ from collections.abc import Callable
 from typing import Final
 
 from bats.common.ticket import LEASE_ENDED
-from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants, send
+from bats.worker.processes import (
+    UNKILLABLE_SECONDS,
+    adopt_orphans,
+    bury_orphans,
+    end_descendants,
+    send,
+)
 
 _LEASE: Final = struct.Struct("d")
 _LOOK_SECONDS: Final = 1.0  # at the lease's end
@@ -57,7 +64,8 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     for number in _FORWARDED:
         signal.signal(number, lambda received, _: send(child, received))
     code = _watch(child, lease_read)
-    end_descendants()
+    if left := end_descendants(UNKILLABLE_SECONDS):
+        _say(f"these processes could not be killed and live on: {', '.join(map(str, left))}")
     if power_off:
         _power_off(power_off)
     return code

@@ -136,7 +136,7 @@ class Roster:
             for fd in _unended(waiting, grace_seconds):
                 with contextlib.suppress(ProcessLookupError):
                     if waiting[fd].lives():
-                        _kill_below(waiting[fd].pid)
+                        _kill_below(waiting[fd].pid, grace_seconds)
                         signal.pidfd_send_signal(fd, signal.SIGKILL)
             _unended(waiting, grace_seconds)
         finally:
@@ -185,12 +185,14 @@ def _unended(waiting: Mapping[int, Process], limit_seconds: float) -> Sequence[i
     return list(left)
 
 
-def _kill_below(pid: int) -> None:
+def _kill_below(pid: int, within_seconds: float) -> None:
     """All that a worker started; it adopts what those leave, so nothing gets away while it lives.
 
-    What is frozen does not see that its guardian is gone, and would stay for ever.
+    What is frozen does not see that its guardian is gone, and would stay for ever. What cannot be
+    killed is not waited for.
     """
-    while below := _descendants(pid):
+    deadline = time.monotonic() + within_seconds
+    while (below := _descendants(pid)) and time.monotonic() < deadline:
         for one in below:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(one, signal.SIGKILL)

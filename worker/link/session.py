@@ -1,6 +1,7 @@
 """A worker's conversation with its master: who it is, what it runs and holds, until it ends."""
 
 import asyncio
+import contextlib
 import math
 import os
 import secrets
@@ -21,7 +22,7 @@ from bats.worker.link.connection import Connection
 from bats.worker.link.lease import Lease, boot_clock
 from bats.worker.link.outbox import Outbox
 from bats.worker.link.reports import Reports
-from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants
+from bats.worker.processes import UNKILLABLE_SECONDS, adopt_orphans, bury_orphans, end_descendants
 from bats.worker.tasks.runner import Runner
 
 _HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
@@ -56,6 +57,7 @@ class Session:
             self._files,
             self._finished,
             self._returned,
+            self._broken,
         )
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
         self._enrolling = ticket.single_use
@@ -110,8 +112,9 @@ class Session:
                 await self._runner.idle.wait()
         except TimeoutError:
             self._runner.kill_at_once()
-            await self._runner.idle.wait()
-        end_descendants()  # also what left its group
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._runner.idle.wait(), UNKILLABLE_SECONDS)
+        end_descendants(UNKILLABLE_SECONDS)  # also what left its group
         self._reports.flush()
         if self._reports.waiting or (self._link.up and self._welcome):
             await self._say_goodbye()
@@ -288,6 +291,10 @@ class Session:
 
     def _finished(self, result: m.Result) -> None:
         self._reports.add(result, more_soon=bool(self._runner.desk.waiting))
+
+    def _broken(self, reason: str) -> None:
+        if not self._stopping:
+            self.stop(reason)
 
     def _report(self, frame: bytes) -> None:
         if self._welcome:

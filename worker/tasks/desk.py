@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome
+from bats.worker.processes import UNKILLABLE_SECONDS
 
 MOST_WAIT_SECONDS: Final = 1.0  # behind running tasks; then another machine may have a free slot
 ESCALATION: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -34,6 +35,7 @@ class Running:
     ending: Outcome | None = None  # why we stop it, once we do
     signals_sent: int = 0
     next_signal_at: float = math.inf
+    given_up_at: float = math.inf  # if SIGKILL does not end it
     strangers: set[int] = field(default_factory=set)  # processes of it outside its group
 
     def end(self, outcome: Outcome, now: float) -> None:
@@ -54,6 +56,7 @@ class Desk:
     waiting: deque[Waiting] = field(default_factory=deque)
     running: dict[int, Running] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)  # to processes that cannot be killed
     parked: dict[BagId, list[Waiting]] = field(default_factory=dict)  # files are still coming
     finishing: set[AttemptId] = field(default_factory=set)  # ended; its files are being collected
     held: set[AttemptId] = field(default_factory=set)  # all of the above
@@ -136,12 +139,24 @@ class Desk:
                 running.signals_sent += 1
                 last = running.signals_sent == len(ESCALATION)
                 running.next_signal_at = math.inf if last else now + running.grace_seconds
+                if last:
+                    running.given_up_at = now + UNKILLABLE_SECONDS
         return due
+
+    def unkillable(self, now: float) -> list[Running]:
+        """Those that have outlived SIGKILL for too long."""
+        return [running for running in self.running.values() if running.given_up_at <= now]
+
+    def give_up(self, running: Running) -> None:
+        """Its result is made though it lives on; its slot takes nothing more."""
+        del self.running[running.slot]
+        self.lost.append(running.slot)
+        self.held.discard(running.attempt)
 
     def next_due(self) -> float:
         """The time to ask `due` or `give_back` again, unless something ends first."""
         times = [
-            min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at)
+            min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at, r.given_up_at)
             for r in self.running.values()
         ]
         if self.waiting:
@@ -150,7 +165,7 @@ class Desk:
 
     def check(self) -> None:
         """Raise AssertionError unless the books agree."""
-        assert sorted([*self.free, *self.running]) == list(range(self.slots))
+        assert sorted([*self.free, *self.running, *self.lost]) == list(range(self.slots))
         known = [one.attempt for one in self._unstarted()]
         known += [r.attempt for r in self.running.values()] + list(self.finishing)
         assert len(known) == len(set(known))

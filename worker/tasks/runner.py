@@ -30,7 +30,10 @@ log = structlog.get_logger()
 
 
 class Runner:
-    """`finished` gets each result, `returned` what this machine gives back unstarted."""
+    """`finished` gets each result, `returned` what this machine gives back unstarted.
+
+    `broken` hears why it should take no more tasks.
+    """
 
     def __init__(
         self,
@@ -40,11 +43,13 @@ class Runner:
         files: Files,
         finished: Callable[[Result], None],
         returned: Callable[[list[AttemptId]], None],
+        broken: Callable[[str], None],
     ) -> None:
         self.desk = Desk(slots)
         self._files = files
         self._finished = finished
         self._returned = returned
+        self._broken = broken
         self._loop = asyncio.get_running_loop()
         self._bags: dict[BagId, Bag] = {}
         self._base = own_environment()
@@ -155,6 +160,9 @@ class Runner:
                 self._plan()
 
     def _ended(self, running: Running, pid: int) -> None:
+        if self._pids.get(running.slot) != pid:  # it was given up; its slot is not used again
+            os.waitpid(pid, 0)
+            return
         now = self._loop.time()
         # While the leader is not yet waited for, its group's number cannot be anybody else's.
         _signal(pid, signal.SIGKILL)
@@ -199,6 +207,19 @@ class Runner:
             if left:
                 self._delete(left)
             self._conclude(result)
+
+    def _give_up(self, running: Running) -> None:
+        """Nobody waits for what cannot be killed, and nothing more is trusted to this machine."""
+        pid = self._pids.pop(running.slot)
+        why = f"its process {pid} could not be killed and lives on"
+        log.error("a process could not be killed", attempt=running.attempt, pid=pid)
+        self.desk.give_up(running)
+        self._conclude(
+            _unrun(running.attempt, running.ending or Outcome.KILLED, why, running.slot)._replace(
+                wall_seconds=self._loop.time() - running.started
+            )
+        )
+        self._broken(f"process {pid} of a task could not be killed")
 
     def _keep(
         self,
@@ -265,6 +286,8 @@ class Runner:
         now = self._loop.time()
         for running, wanted in self.desk.due(now):
             self._press(running, wanted)
+        for running in self.desk.unkillable(now):
+            self._give_up(running)
         if back := self.desk.give_back(now):
             self._returned(back)
         for number in self._pids:
