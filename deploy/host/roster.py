@@ -42,7 +42,7 @@ class Process:
         return max(0.0, _since_boot() - self.start_ticks / TICKS_PER_SECOND)
 
     def charged_seconds(self, queue_seconds: float) -> float | None:
-        """For how long it is charged whose emulated queue lasts so long; None while it does."""
+        """The charged seconds after an emulated queue of so many; None while it waits there."""
         age = self.age_seconds()
         return age - queue_seconds if age >= queue_seconds else None
 
@@ -59,7 +59,7 @@ def find(pid: int) -> Process | None:
 
 
 class Roster:
-    """Whoever knows the folder knows the machines: nothing is kept in memory."""
+    """Machines of a folder. All of it is in files: nothing is kept in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -89,7 +89,7 @@ def account(reader: Reader, number: BagId) -> Account:
 
 
 def _offer(run: Run) -> Schedule | None:
-    """What was told of the schedule that has just been chosen."""
+    """The promises that came with the schedule that has just been chosen."""
     chosen = [one for one in forecast.promised(run) if one.name == run.chosen]
     bounds = [predict(question) for question in forecast.questions(run, chosen)]
     return next(iter(forecast.foretold(chosen, bounds)), None)

@@ -26,7 +26,7 @@ class Reports:
         return self._outbox.results + len(self._batch)
 
     def attempts(self) -> list[AttemptId]:
-        """Whose results those are."""
+        """The attempts whose results wait."""
         results = list(self._batch)
         for frame in self._outbox.unsettled():
             message = decode(frame)
@@ -61,7 +61,7 @@ class Reports:
             return encode(Results(serial, tuple(_sendable(result) for result in part)))
 
     def say_again(self) -> None:
-        """On a new connection, oldest first."""
+        """Say again on a new connection what waits, oldest first."""
         for frame in self._outbox.unsettled():
             self._send(frame)
         self.flush()

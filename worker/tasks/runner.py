@@ -79,7 +79,7 @@ class Runner:
             self.desk.park(spec.bag)
 
     def ready(self, bag: BagId) -> None:
-        """Its inputs are here."""
+        """Start tasks of a bag whose inputs are here now."""
         self.desk.unpark(bag, self._loop.time())
         self._start_next()
         self._plan()
@@ -108,7 +108,7 @@ class Runner:
         return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
 
     def glimpse(self, of: AttemptId, stream: str, offset: int) -> tuple[bytes, int]:
-        """What it has written so far, from there on; and how much in all."""
+        """The bytes that an attempt has written from there on, and how many there are in all."""
         for number, running in self.desk.running.items():
             if running.attempt == of:
                 slot = self._slots[number]
@@ -118,7 +118,7 @@ class Runner:
 
     @property
     def pids(self) -> Collection[int]:
-        """Of the processes that lead an attempt, running or just ended."""
+        """Process ids of those that lead an attempt, running or just ended."""
         return self._pids.values()
 
     def kill_at_once(self) -> None:
@@ -250,7 +250,7 @@ class Runner:
         err_bytes: int,
         outcome: Outcome,
     ) -> tuple[str, Collected]:
-        """What a failure wrote last, and what of the output is to be sent back."""
+        """The last words of a failure, and the parts of the output to be sent back."""
         words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
         try:
             return words, bag.keep(attempt, slot, out_bytes, err_bytes)
@@ -345,7 +345,7 @@ def _signal(group: int, number: int) -> None:
 
 
 def _group_lives(group: int) -> bool:
-    """Whether a killed group still has a member that has not died yet."""
+    """True while a member of a killed group has not died yet."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

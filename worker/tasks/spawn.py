@@ -34,7 +34,7 @@ class NotStartedError(Exception):
 
 
 class Recipe:
-    """How the tasks of one bag are started: templates compiled, programs found, once."""
+    """The recipe for a bag's tasks: templates compiled and programs found, once."""
 
     def __init__(self, spec: BagSpec, base: Environment, speed: float, home: str) -> None:
         self.spec = spec
@@ -88,7 +88,7 @@ class Recipe:
             os.chdir(self._home)
 
     def folder(self, values: Sequence[str], scratch: str) -> str:
-        """Where the attempt runs: `cwd`, seen from its scratch folder."""
+        """The folder in which the attempt runs: `cwd`, seen from its scratch folder."""
         cwd = self._cwd(values)
         return os.path.join(scratch, cwd) if cwd else scratch  # noqa: PTH118
 

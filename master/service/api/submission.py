@@ -1,4 +1,4 @@
-"""What a client submits, checked key by key and made into a bag's settings."""
+"""Submissions, checked key by key and made into a bag's settings."""
 
 import math
 import time
@@ -36,7 +36,7 @@ RULES: Final = (
     "fastest-10%",
     "fastest",
 )
-"""How a schedule may be chosen: by its name, `balanced`, or by asking the user."""
+"""Ways to choose a schedule: by its name, `balanced`, or by asking the user."""
 
 
 def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
@@ -204,7 +204,7 @@ def _settings(
 
 
 def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
-    """None if they are no such rows."""
+    """The inputs as rows; None if they are no such rows."""
     if not isinstance(written, list):
         return None
     rows = []
@@ -220,7 +220,7 @@ def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
 
 
 def is_rule(value: Any) -> bool:
-    """Whether it names a way to choose a schedule."""
+    """True if a rule names a way to choose a schedule."""
     return value in RULES
 
 
@@ -254,7 +254,7 @@ POLICY: Final = (
     "losses",
     "seed",
 )
-"""What a sweep may say of how the scheduler decides; a key of the submission wins over it."""
+"""Keys of a sweep that say how the scheduler decides; a key of the submission wins over it."""
 
 _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "name": (lambda value: _text(value) and len(value) <= 100, "a text of up to 100 characters"),

@@ -46,7 +46,7 @@ class Recorded:
 
 
 UNHEARD_OF: Final = Recorded({}, frozenset(), ())
-"""Of a bag that has not begun."""
+"""The tables of a bag that has not begun."""
 
 
 class Replayed:
@@ -119,7 +119,7 @@ class Replayed:
         return [TaskId(t) for t, state in states if state in gone and t not in failed]
 
     def _enter(self, machine: MachineId, now: float) -> None:
-        """It was asked for; an engine that decides as it did then knows that already."""
+        """Enter a machine that was asked for, unless the engine decided the same and knows it."""
         cluster, since = self._unheard.pop(machine)
         known = self.engine.run.machines.get(machine)
         if known is None or known.cluster != cluster:
