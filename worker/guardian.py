@@ -42,7 +42,7 @@ class Lifeline:
         self._lease = lease
 
     def lease_ends(self, at: float) -> None:
-        """On the boot clock."""
+        """The end of the lease on the boot clock."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._lease, _LEASE.pack(at))
 
@@ -72,7 +72,7 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
 
 
 def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
-    """In the child, which never returns into the caller's code."""
+    """Run the daemon in the child, which never returns into the caller's code."""
     code = 70
     try:
         os.setpgid(0, 0)  # Ctrl-C goes to the guardian, which forwards it once
@@ -89,7 +89,7 @@ def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
 
 
 def _watch(child: int, lease: int) -> int:
-    """Until the daemon has ended; it is killed when it lives on after its lease."""
+    """Watch until the daemon has ended; it is killed when it lives on after its lease."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -39,7 +39,7 @@ def descendants(of: int) -> list[int]:
 
 
 def start_of(pid: int) -> float:
-    """When the process started, on the boot clock."""
+    """The start of the process, on the boot clock."""
     line = Path(f"/proc/{pid}/stat").read_bytes()
     return int(line.rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
 

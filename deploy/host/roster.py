@@ -42,24 +42,27 @@ class Process:
         return max(0.0, _since_boot() - self.start_ticks / TICKS_PER_SECOND)
 
     def charged_seconds(self, queue_seconds: float) -> float | None:
-        """For how long it is charged whose emulated queue lasts so long; None while it does."""
+        """The charged seconds after an emulated queue of so many; None while it waits there."""
         age = self.age_seconds()
         return age - queue_seconds if age >= queue_seconds else None
 
 
 def find(pid: int) -> Process | None:
-    """The process of that id, unless it has ended (a zombie has)."""
+    """The process of that id, unless it has ended (a zombie has).
+
+    Raises OSError when that cannot be told: nobody is gone for want of descriptors here.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     fields = stat.rpartition(")")[2].split()  # the name before may hold anything
     return None if fields[0] in "ZX" else Process(pid, int(fields[19]), boot)
 
 
 class Roster:
-    """Whoever knows the folder knows the machines: nothing is kept in memory."""
+    """Machines of a folder. All of it is in files: nothing is kept in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -233,6 +236,6 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     return facts

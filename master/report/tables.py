@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from bats.common.errors import UsageError
-from bats.common.messages import Outcome
+from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
 from bats.common.values import as_typed
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.export import tasks_as_csv
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
+from bats.master.store.results import TOLD, last_words, values_told
 
 _PIECE: Final = 50_000  # rows of a table in memory at a time
 
@@ -25,7 +25,7 @@ def tasks_csv(reader: Reader, told: Account, path: Path) -> None:
     sweep = told.bag.sweep
     with path.open("w", newline="", encoding="utf-8") as out:
         rows, values = reader.every_task(told.bag.id), list(reader.value_types(told.bag.id))
-        tasks_as_csv(rows, out, sweep.names, sweep.values, told=values)
+        tasks_as_csv(rows, out, sweep.names, sweep.values, value_names=values)
 
 
 def machines_csv(told: Account, path: Path) -> None:
@@ -59,11 +59,11 @@ def machine_rows(told: Account) -> Iterator[dict[str, Any]]:
 def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
     """Raises UsageError where pyarrow is not installed."""
     sweep = told.bag.sweep
-    kinds = {name: kind for name, kind in get_type_hints(TaskRow).items() if name != "outputs"}
+    hints = get_type_hints(Result)
+    kinds = {name: hints[name] for name in TOLD if name != "outputs"}
     parameters = {f"param.{name}": kind for name, kind in sweep.types().items()}
     values = {f"value.{name}": kind for name, kind in reader.value_types(told.bag.id).items()}
-    columns = kinds | parameters | values
-    with _parquet(path, columns) as write:
+    with _parquet(path, kinds | parameters | values) as write:
         rows = reader.every_task(told.bag.id)
         while piece := list(islice(rows, _PIECE)):
             write(
@@ -71,9 +71,9 @@ def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
                     {
                         **{name: getattr(row, name) for name in kinds},
                         "outcome": row.outcome.name.lower(),
-                        "excerpt": row.last_words,
+                        "excerpt": last_words(row),
                         **_typed("param", sweep.parameters(row.task), parameters),
-                        **_typed("value", row.values, values),
+                        **_typed("value", values_told(row), values),
                     }
                     for row in piece
                 ]

@@ -6,48 +6,54 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from bats.common.messages import BagId, TaskId
+from bats.common.messages import BagId, Result, TaskId
 from bats.common.money import as_decimal
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow, TaskRow
+from bats.master.store.results import TOLD, told
+from bats.master.store.rows import MachineRow
 
 Values = Callable[[TaskId], Sequence[str]]
-"""What the sweep says a task's parameters are; the store does not know them."""
+"""A task's parameters by its sweep; the store does not know them."""
 
 
 def tasks_as_jsonl(
-    rows: Iterable[TaskRow], out: TextIO, names: Sequence[str] = (), values: Values = lambda _: ()
+    rows: Iterable[Result], out: TextIO, names: Sequence[str] = (), values: Values = lambda _: ()
 ) -> None:
     """One object a line; the parameters are under `parameters`."""
     for row in rows:
-        facts = _task(row)
+        facts = told(row)
         if names:
             facts["parameters"] = dict(zip(names, values(row.task), strict=True))
         _line(out, facts)
 
 
 def tasks_as_csv(
-    rows: Iterable[TaskRow],
+    rows: Iterable[Result],
     out: TextIO,
     names: Sequence[str] = (),
     values: Values = lambda _: (),
-    more: Mapping[str, Callable[[TaskRow], object]] = MappingProxyType({}),
-    told: Sequence[str] = (),
+    more: Mapping[str, Callable[[Result], object]] = MappingProxyType({}),
+    value_names: Sequence[str] = (),
 ) -> None:
-    """A heading, then a line a task; parameters are columns, and so are values of the names told.
+    """A heading, then a line a task; parameters are columns, and so are values of these names.
 
     Where the name is taken, they are called `param.NAME` and `value.NAME`.
     """
-    columns = [field for field in TaskRow._fields if field != "outputs"]
+    columns = [field for field in TOLD if field != "outputs"]
     writer = csv.writer(out, lineterminator="\n")
     parameters = headings(names, {*columns, *more}, "param")
     writer.writerow(
-        [*columns, *more, *parameters, *headings(told, {*columns, *more, *parameters}, "value")]
+        [
+            *columns,
+            *more,
+            *parameters,
+            *headings(value_names, {*columns, *more, *parameters}, "value"),
+        ]
     )
     for row in rows:
-        facts = _task(row)
+        facts = told(row)
         added = [column(row) for column in more.values()]
-        said = [facts["values"].get(name, "") for name in told]
+        said = [facts["values"].get(name, "") for name in value_names]
         writer.writerow([*(facts[column] for column in columns), *added, *values(row.task), *said])
 
 
@@ -72,18 +78,9 @@ def _run(reader: Reader, bag: BagId) -> Iterator[tuple[str, dict[str, Any]]]:
     for machine in reader.machines(bag):
         yield "machine", _machine(machine)
     for row in reader.every_task(bag):
-        yield "task", _task(row)
+        yield "task", told(row)
     for row in reader.every_attempt(bag):
-        yield "attempt", _task(row)
-
-
-def _task(row: TaskRow) -> dict[str, Any]:
-    return {
-        **row._asdict(),
-        "outcome": row.outcome.name.lower(),
-        "excerpt": row.last_words,
-        "values": row.values,
-    }
+        yield "attempt", told(row)
 
 
 def _machine(row: MachineRow) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bats.common.wire.keys import read_access
 from bats.master.client import connect
 
 SWEEP = """
-command = 'echo begin; echo "loss=0.$(({a} * 3 % 7)) steps={a}"; echo "the end of {who}"'
+command = 'echo begin; echo loss=0.$((BATS_PARAM_A * 3 % 7)) steps={a}; echo the end of {who}'
 [grid]
 a = "1:5"
 who = ["x", "y"]

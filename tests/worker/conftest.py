@@ -159,7 +159,7 @@ class Daemon:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; one that ended but was not yet waited for does not."""
+    """True if a process runs; one that ended but was not yet waited for does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

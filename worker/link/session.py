@@ -122,12 +122,12 @@ class Session:
             self._ended.set_result(exit_code)
 
     def _fail(self, task: "asyncio.Task[None]") -> None:
-        """Whatever went wrong there, the daemon does not live on without it."""
+        """The daemon ends with a task of its own that failed: it could not work without it."""
         if not task.cancelled() and (error := task.exception()) and not self._ended.done():
             self._ended.set_exception(error)
 
     async def _say_goodbye(self) -> None:
-        """Once the master has everything, or too late; a link that is down may come back."""
+        """Say goodbye once the master has everything, or too late; a broken link may come back."""
         patience = self._loop.time() + self._farewell_seconds()
         while (self._reports.waiting or self._files.outputs.under_way) and not self._hurried:
             self._settled.clear()
@@ -168,7 +168,7 @@ class Session:
         self._mind_lease()
 
     def _mind_lease(self) -> None:
-        """Asked when it should end, and with each beat: timers stop while a machine sleeps."""
+        """Look at the lease at its end and with each beat: timers stop while a machine sleeps."""
         if self._lease_timer:
             self._lease_timer.cancel()
         now = boot_clock()
@@ -221,7 +221,7 @@ class Session:
         )
 
     def _holding(self) -> tuple[m.AttemptId, ...]:
-        """Also what has ended, lest the master gives it to another before it hears of it."""
+        """Attempts held, ended ones too, lest the master gives one away before it hears of it."""
         return tuple(sorted({*self._runner.desk.held, *self._reports.attempts()}))
 
     def on_frame(self, frame: bytes) -> None:

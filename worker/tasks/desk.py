@@ -1,4 +1,4 @@
-"""What waits, what runs in which slot, and what must be stopped or given back: decisions, no deeds.
+"""Tasks that wait, that run in slots, that must be stopped or given back: decisions, no deeds.
 
 Times are seconds on whatever clock the caller uses.
 """
@@ -80,7 +80,7 @@ class Desk:
             self.waiting = deque(one for one in self.waiting if one.attempt.bag != bag)
 
     def unpark(self, bag: BagId, now: float) -> None:
-        """Now they can; what they waited for is not held against them."""
+        """Let parked attempts start; what they waited for is not held against them."""
         self.waiting.extend(one._replace(since=now) for one in self.parked.pop(bag, ()))
 
     def starts(self) -> Iterator[tuple[Waiting, int]]:
@@ -92,13 +92,13 @@ class Desk:
         self.running[running.slot] = running
 
     def end(self, attempt: AttemptId, slot: int) -> None:
-        """It ended, or could not be started: the slot is free, what it left is looked after."""
+        """Free the slot of an attempt that ended or could not start; its traces go later."""
         self.running.pop(slot, None)
         self.free.append(slot)
         self.finishing.add(attempt)
 
     def drop(self, attempt: AttemptId) -> None:
-        """Its result is made."""
+        """Forget an attempt whose result is made."""
         self.finishing.discard(attempt)
         self.held.discard(attempt)
 
@@ -121,7 +121,7 @@ class Desk:
         return self._take_back(one.attempt for one in self._unstarted())
 
     def give_back(self, now: float) -> list[AttemptId]:
-        """Those that have waited too long; never while a slot is free for them."""
+        """Take back attempts that have waited too long; never while a slot is free for them."""
         if self.free and not self.closed:
             return []
         return self._take_back(
@@ -154,7 +154,7 @@ class Desk:
         self.held.discard(running.attempt)
 
     def next_due(self) -> float:
-        """When `due` or `give_back` should be asked again, unless something ends first."""
+        """The time to ask `due` or `give_back` again, unless something ends first."""
         times = [
             min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at, r.given_up_at)
             for r in self.running.values()

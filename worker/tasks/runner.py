@@ -20,7 +20,7 @@ from bats.worker.tasks.bag import Bag
 from bats.worker.tasks.desk import Desk, Running
 from bats.worker.tasks.environment import own_environment
 from bats.worker.tasks.reaper import reaper
-from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.shared_output import SharedOutput
 from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError, Recipe
 
@@ -70,16 +70,16 @@ class Runner:
 
     def learn(self, spec: BagSpec) -> None:
         """Raises UsageError for templates that cannot be filled; submission refuses those."""
-        shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
+        shared = SharedOutput(spec.output_folder, self._mark) if spec.output_folder else None
         recipe = Recipe(spec, self._base, self._speed, self._home)
-        self._bags[spec.bag] = Bag(spec, recipe, shelf, self._files)
+        self._bags[spec.bag] = Bag(spec, recipe, shared, self._files)
         if self._files.inputs.need(spec):
             self.ready(spec.bag)
         else:
             self.desk.park(spec.bag)
 
     def ready(self, bag: BagId) -> None:
-        """Its inputs are here."""
+        """Start tasks of a bag whose inputs are here now."""
         self.desk.unpark(bag, self._loop.time())
         self._start_next()
         self._plan()
@@ -108,7 +108,7 @@ class Runner:
         return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
 
     def glimpse(self, of: AttemptId, stream: str, offset: int) -> tuple[bytes, int]:
-        """What it has written so far, from there on; and how much in all."""
+        """The bytes that an attempt has written from there on, and how many there are in all."""
         for number, running in self.desk.running.items():
             if running.attempt == of:
                 slot = self._slots[number]
@@ -118,7 +118,7 @@ class Runner:
 
     @property
     def pids(self) -> Collection[int]:
-        """Of the processes that lead an attempt, running or just ended."""
+        """Process ids of those that lead an attempt, running or just ended."""
         return self._pids.values()
 
     def kill_at_once(self) -> None:
@@ -140,29 +140,49 @@ class Runner:
             attempt = waiting.attempt
             bag = self._bags[attempt.bag]
             slot = self._slots[number]
+            grace = bag.spec.grace_seconds
             try:
                 pid = bag.start(attempt, waiting.values, slot)
+                now = self._loop.time()
+                running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
+                self._watch(pid, running)
             except NotStartedError as error:
                 self._clear(slot)
                 self.desk.end(attempt, number)
                 self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
                 continue
-            now = self._loop.time()
             timeout = bag.spec.timeout_seconds
-            grace = bag.spec.grace_seconds
-            running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
-            self._reaper.watch(pid, running)
             if timeout:
                 running.timeout_at = now + timeout
                 self._plan()
+
+    def _watch(self, pid: int, running: Running) -> None:
+        """Raises NotStartedError; what nobody would see the end of does not run."""
+        try:
+            self._reaper.watch(pid, running)
+        except OSError as error:
+            _signal(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise NotStartedError(f"its process cannot be watched: {error.strerror}") from None
 
     def _ended(self, running: Running, pid: int) -> None:
         if self._pids.get(running.slot) != pid:  # it was given up; its slot is not used again
             os.waitpid(pid, 0)
             return
+        try:
+            self._wind_up(running, pid)
+        except Exception as error:
+            log.exception("the end of a task was not taken in", attempt=running.attempt)
+            if running.slot in self.desk.running:
+                self.desk.give_up(running)
+            why = f"the worker could not take in its end: {error!r}"
+            self._conclude(_unrun(running.attempt, Outcome.FAILED, why, running.slot))
+            self._broken(why)
+
+    def _wind_up(self, running: Running, pid: int) -> None:
         now = self._loop.time()
         # While the leader is not yet waited for, its group's number cannot be anybody else's.
         _signal(pid, signal.SIGKILL)
@@ -230,7 +250,7 @@ class Runner:
         err_bytes: int,
         outcome: Outcome,
     ) -> tuple[str, Collected]:
-        """What it wrote last, and what of the output is to be sent back."""
+        """Its last words, and the parts of the output to be sent back."""
         look = capture.last_words if outcome is Outcome.DONE else capture.excerpt
         words = look(slot, out_bytes, err_bytes)
         try:
@@ -326,7 +346,7 @@ def _signal(group: int, number: int) -> None:
 
 
 def _group_lives(group: int) -> bool:
-    """Whether a killed group still has a member that has not died yet."""
+    """True while a member of a killed group has not died yet."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

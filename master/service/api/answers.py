@@ -1,4 +1,4 @@
-"""What clients get to see: the store's rows and a running engine's numbers, as plain data."""
+"""Answers to clients: the store's rows and a running engine's numbers, as plain data."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.folders import printed_path
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money, as_decimal
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
@@ -19,10 +20,10 @@ from bats.master.service.api.plain_data import plain
 from bats.master.service.bags.bag import OPEN, PAUSED, Bag, bag_from
 from bats.master.service.bags.explanations import ways_out
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import inside, outside
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader, TaskQuery
-from bats.master.store.rows import BagRow, MachineRow, TaskRow
+from bats.master.store.results import told
+from bats.master.store.rows import BagRow, MachineRow
 
 Body = dict[str, Any]
 
@@ -31,7 +32,6 @@ _PIECE_BYTES: Final = 256 << 10  # of a log
 _OUTPUTS_CHARACTERS: Final = 4 << 20  # of whole outputs in a chunk, but for the last of them
 _MOST_OUTPUT_BYTES: Final = 8 << 20  # of one output among others; `log` tells all of it
 _EXPORT_BYTES: Final = 256 << 10
-_TASKS_PER_FOLDER: Final = 1000  # as workers lay output out
 
 
 def find_bag(reader: Reader, wanted: Any) -> BagId:
@@ -56,7 +56,7 @@ def bag_rows(reader: Reader, running: BagId | None) -> list[tuple[BagRow, Body]]
 
 
 def _last_seen(reader: Reader, row: BagRow) -> Body:
-    """As it was told at the bag's end; of one whose master was killed, the results are counted."""
+    """The last view, as told at the bag's end; after a kill of the master, results are counted."""
     summary = json.loads(row.summary) if row.summary else {}
     if (view := summary.get("view")) or not summary.get("began"):
         return dict(view or {})
@@ -121,7 +121,7 @@ def status_ended(reader: Reader, number: BagId) -> Body:
 
 
 def _paused(bag: BagId, pause: Mapping[str, Any] | None) -> Body | None:
-    """Why it is, and what its user may do."""
+    """The reason why a bag is paused, and what its user may do."""
     if pause is None:
         return None
     ways = ways_out(bag, pause["task"], again=pause["again"])
@@ -199,8 +199,8 @@ def machines(rows: list[MachineRow], runner: Runner | None) -> list[Body]:
     for row in rows:
         facts = plain(row)
         del facts["public_key"]
-        facts |= living.get(inside(row.id), {"state": "gone"})
-        told.append({**facts, "id": inside(row.id), "number": row.id})
+        facts |= living.get(row.id, {"state": "gone"})
+        told.append({**facts, "id": row.id, "number": row.id})
     return told
 
 
@@ -227,7 +227,7 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
         text=body.get("filter") or "",
         outcomes=tuple(known[one] for one in outcomes),
         cluster=str(body.get("cluster") or ""),
-        machine=machine if type(machine) is int else None,
+        machine=MachineId(machine) if type(machine) is int else None,
         sort=body.get("sort") or usual.sort,
         descending=bool(body.get("descending")),
         offset=max(0, body.get("offset") or 0),
@@ -235,19 +235,15 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
     )
 
 
-def task_row(row: TaskRow, bag: Bag) -> Body:
+def task_row(row: Result, bag: Bag) -> Body:
     return {
-        **plain(row),
-        "machine": inside(row.machine),
-        "outcome": row.outcome.name.lower(),
-        "excerpt": row.last_words,
-        "values": row.values,
+        **told(row),
         "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
     }
 
 
 Rates = Mapping[MachineId, float]
-"""What a second of a task costs on each machine, in billionths."""
+"""The price of a task's second on each machine, in billionths."""
 
 
 def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
@@ -255,7 +251,7 @@ def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
     if runner is None:
         return {}
     living = view(runner.engine.run, runner.clock()).machines
-    return {outside(runner.id, MachineId(one.id)): one.cost for one in living}
+    return {MachineId(one.id): one.cost for one in living}
 
 
 def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money]) -> Rates:
@@ -265,18 +261,18 @@ def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money])
     return {machine: costs.get(machine, 0) / busy[machine] for machine in busy if busy[machine]}
 
 
-def cost_share(row: TaskRow, rates: Rates) -> Money:
+def cost_share(row: Result, rates: Rates) -> Money:
     return Money(int(rates.get(row.machine, 0.0) * row.wall_seconds))  # all never exceed the bill
 
 
-def output_files(row: TaskRow) -> list[str]:
+def output_files(row: Result) -> list[str]:
     """What was fetched besides what it printed, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 
 def piece_of_results(
     reader: Reader, number: BagId, since: int, bag: Bag, *, whole: bool
-) -> list[tuple[TaskRow, Body]]:
+) -> list[tuple[Result, Body]]:
     """Some of the results from task `since` on, and what else is told of each."""
     rows = islice(reader.every_task(number, TaskId(since)), _PIECE)
     if not whole:
@@ -291,7 +287,7 @@ def piece_of_results(
     return found
 
 
-def whole_output(bag: Bag, row: TaskRow) -> str:
+def whole_output(bag: Bag, row: Result) -> str:
     """What is kept of what the task wrote on stdout."""
     try:
         with _output_path(bag, row.task, row.attempt, "out").open("rb") as file:
@@ -386,8 +382,7 @@ def output(
 
 
 def _output_path(bag: Bag, task: int, attempt: int, stream: str) -> Path:
-    suffix = f".{attempt}" if attempt > 1 else ""
-    return Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
+    return Path(bag.output_folder, printed_path(task, attempt, stream))
 
 
 # --- export ---------------------------------------------------------------------------------------
@@ -413,15 +408,15 @@ def export(
         tasks_as_jsonl(reader.every_task(number), cast("TextIO", out), sweep.names, sweep.values)
     elif form == "csv":
         rates = cost_rates(reader, number, living)
-        more: dict[str, Callable[[TaskRow], object]] = {
+        more: dict[str, Callable[[Result], object]] = {
             "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
             "outputs": lambda row: " ".join(output_files(row)),
         }
         if whole:
             more["output"] = lambda row: whole_output(bag, row)
         rows = reader.every_task(number)
-        told = list(reader.value_types(number))
-        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, told)
+        values = list(reader.value_types(number))
+        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, values)
     elif form == "run":
         run_as_jsonl(reader, number, cast("TextIO", out))
     else:
