@@ -1,4 +1,4 @@
-"""What master, worker and client say to each other: small typed facts, with a version.
+"""Messages between master, worker and client: small typed facts, with a version.
 
 Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
 """
@@ -24,7 +24,7 @@ class AttemptId(NamedTuple):
 
 
 class Outcome(enum.IntEnum):
-    """How an attempt ended."""
+    """The way in which an attempt ended."""
 
     DONE = 0  # exit code 0
     FAILED = 1  # another exit code, or ended by a signal that was not ours
@@ -67,13 +67,19 @@ class Heartbeat:
     lease_seconds: float  # what is left of it, as the worker sees it
 
 
+NOBODY: Final = MachineId(-1)
+
+
 class Result(NamedTuple):
-    """How one attempt went. A tuple, because there are a million of them."""
+    """How one attempt went: as its worker tells it, as the store keeps it, as users are told.
+
+    A tuple, because there are a million of them.
+    """
 
     bag: BagId
     task: TaskId
     attempt: int
-    outcome: int  # an Outcome
+    outcome: Outcome
     exit_code: int  # negative: ended by that signal
     wall_seconds: float
     user_seconds: float
@@ -83,6 +89,20 @@ class Result(NamedTuple):
     excerpt: str  # the last lines of stderr (else stdout) of a failure; empty when done
     slot: int
     outputs: tuple[tuple[str, str, int], ...] = ()  # collected files: name, sha256, bytes
+    # What follows the master adds; it is never on the wire.
+    machine: MachineId = NOBODY
+    cluster: str = ""
+    started: float = 0.0  # seconds of the bag
+    why: str = ""  # it failed, in words by which failures can be compared; not in the store
+
+    @property
+    def seconds(self) -> float:
+        """What the scheduler counts."""
+        return self.wall_seconds
+
+
+TOLD_BY_WORKER: Final = 1 + Result._fields.index("outputs")
+"""So many fields of a result are on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +149,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Said once, then the connection is ignored. `retry` says whether trying again can help."""
+    """A refusal: said once, then the connection is ignored; `retry` if trying again can help."""
 
     reason: str
     retry: bool = False
@@ -137,7 +157,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class BagSpec:
-    """What a worker must know of a bag; sent once per connection, before the bag's tasks.
+    """A bag as its workers must know it; sent once per connection, before the bag's tasks.
 
     `command` (shell) or `argv` (no shell) are templates with `{name}` placeholders, as are
     `cwd`, the values of `env`, `stdin` and `outputs`; each task brings the values of `names`.
@@ -186,7 +206,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What has this running attempt written to `stream`, "out" or "err", from `offset` on?"""
+    """A request for a running attempt's output, `stream` "out" or "err", from `offset` on."""
 
     of: AttemptId
     stream: str

@@ -15,7 +15,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
@@ -66,21 +65,26 @@ class Schedule(TypedDict):
 
 
 class TaskResult(TypedDict):
-    """What came of one task."""
+    """The result of one task."""
 
+    bag: int
     task: int
     parameters: dict[str, str]
+    machine: int
+    cluster: str
+    started: float  # seconds of the bag
+    attempt: int
     outcome: str  # done, failed, ...
     exit_code: int
-    attempt: int
-    cluster: str
-    machine: int
-    cost_share: int  # of its machine's bill, its idle time included
     wall_seconds: float
     user_seconds: float
     system_seconds: float
     peak_kib: int
+    output_bytes: int  # of what it printed, before any cut
     excerpt: str  # the end of its output
+    slot: int
+    outputs: list[tuple[str, str, int]]  # files it left: name, sha256, bytes
+    cost_share: int  # of its machine's bill, its idle time included
 
 
 class Output(NamedTuple):
@@ -120,7 +124,7 @@ class Bag:
         return await self._client.ask("status", bag=self.number)
 
     async def schedules(self) -> list[Schedule]:
-        """What is offered; empty before the sample is complete."""
+        """The schedules on offer; empty before the sample is complete."""
         facts = await self._client.ask("schedules", bag=self.number)
         found: list[Schedule] = facts["schedules"]
         return found
@@ -181,7 +185,7 @@ class Bag:
         return pd.DataFrame(rows)
 
     async def log(self, task: int, *, err: bool = False) -> bytes:
-        """What the task wrote, once it has ended."""
+        """The output of the task, once it has ended."""
         data: bytes = b""
         while True:
             piece = await self._client.ask(
@@ -192,7 +196,7 @@ class Bag:
                 return data
 
     def follow_log(self, task: int, *, err: bool = False) -> AsyncIterator[Output]:
-        """What the task writes, as it does; ends when the task will not run (again)."""
+        """The output of the task as it comes; ends when the task will not run (again)."""
         return follow_log(self._client, self.number, task, err=err)
 
     async def cancel(self, reason: str = "cancelled by the user") -> Body:
@@ -272,16 +276,12 @@ class Client:
         over those of the sweep.
         """
         limits = _limits(budget, deadline)
-        body: Body = {"sweep": work.to_plain(), **limits, **settings}
         limited = limits or work.budget is not None or work.deadline_seconds is not None
-        body["rule"] = rule or work.pick or ("fastest" if limited else "ask")
-        if work.inputs:
-            from bats.master.inputs import send_inputs
+        settings["rule"] = rule or work.pick or ("fastest" if limited else "ask")
+        from bats.master.submission import submit
 
-            body["inputs"] = await send_inputs(self, work)
-        if offerings is not None:
-            body["offerings"] = [asdict(one) for one in offerings]
-        return Bag(self, (await self.ask("submit", **body))["bag"])
+        answer = await submit(self, work, offerings, **limits, **settings)
+        return Bag(self, answer["bag"])
 
     async def bag(self, which: int | str = "last") -> Bag:
         """A bag by number, by name, or the newest."""
@@ -376,7 +376,7 @@ class SyncClient:
 
 
 class _Connecting:
-    """What `connect` returns: opened by `with` or by `async with`."""
+    """The connection that `connect` returns: opened by `with` or by `async with`."""
 
     def __init__(self, access: Access, timeout_seconds: float) -> None:
         self._access = access

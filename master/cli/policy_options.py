@@ -76,12 +76,12 @@ def policy_and_seed_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def policy_given(given: Mapping[str, Any], *more: str) -> dict[str, Any]:
-    """What the options say, by the names of the brain's settings."""
+    """The options that were given, by the names of the brain's settings."""
     return {name: given[name] for name in (*_NAMES, *more) if given[name] is not None}
 
 
 def policy_in_words(policy: Mapping[str, Any]) -> str:
-    """In a line: `policy: tail none, prudence 0.5`."""
+    """The policy in a line: `policy: tail none, prudence 0.5`."""
     said = (
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
         if not isinstance(value, float)

@@ -53,7 +53,7 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the options say."""
+    """The wishes that the options say."""
 
     sweep: "Sweep"
     clouds: "Clouds | None"  # None: none named, the master's
@@ -125,25 +125,17 @@ def _file_and_words(
 
 
 async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
-    """Send the inputs, then submit; the master's answer."""
-    body = _body(want)
-    if want.sweep.inputs:
-        from bats.master.inputs import send_inputs
+    """The master's answer."""
+    from bats.master import submission
 
-        body["inputs"] = await send_inputs(client, want.sweep)
-    return await client.ask("submit", **body, **more)
-
-
-def _body(want: Wanted) -> dict[str, Any]:
-    found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
-    if want.clouds is not None:
-        found["offerings"] = [asdict(one) for one in want.clouds.offerings]
-        found["currency"] = want.clouds.currency
-    return found
+    if want.clouds is None:
+        return await submission.submit(client, want.sweep, **more)
+    more["currency"] = want.clouds.currency
+    return await submission.submit(client, want.sweep, want.clouds.offerings, **more)
 
 
 def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
-    """What would be done, as facts and in words."""
+    """The plan of a dry run, as facts and in words."""
     sweep = want.sweep
     first = range(min(_FEW, sweep.count))
     last = range(max(len(first), sweep.count - _FEW), sweep.count)
@@ -195,7 +187,7 @@ def _each(sweep: "Sweep") -> str:
 
 
 def must_be_decided(want: Wanted) -> None:
-    """Where nobody can be asked and machines cost money, the options must say what to choose."""
+    """Refuse a bag without a choice where nobody can be asked and machines cost money."""
     free = want.clouds is None or all(one.free for one in want.clouds.offerings)
     if not want.rule and not free:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What was paid for machines: each one's bill, what its time was used for, spending over time."""
+"""Money for machines: each one's bill, the use of its time, spending over time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +9,6 @@ from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.report.chronicle import MachineTime, Use
-from bats.master.service.machines.numbers import inside
 from bats.master.store.rows import MachineRow
 
 
@@ -17,8 +16,7 @@ from bats.master.store.rows import MachineRow
 class Rented:
     """One machine; times are the run's own seconds."""
 
-    number: MachineId  # as the world sees it
-    id: MachineId  # as the engine does
+    id: MachineId
     offering: Offering
     slots: int
     requested: float
@@ -80,8 +78,7 @@ def rented(
     for row in rows:
         if (offering := known.get(row.offering)) is None:
             continue
-        number = inside(row.id)
-        time = times.get(number)
+        time = times.get(row.id)
         since = row.charged_since if row.charged_since is not None else row.joined
         until = row.gone if row.gone is not None else max(now, since or 0.0)
         cost = row.cost
@@ -91,7 +88,6 @@ def rented(
         found.append(
             Rented(
                 row.id,
-                number,
                 offering,
                 slots,
                 row.requested or 0.0,
@@ -107,7 +103,7 @@ def rented(
 
 
 def seconds_of(machine: Rented, time: MachineTime | None) -> Shares:
-    """What became of the time paid for, in milliseconds of a slot."""
+    """The time paid for by its use, in milliseconds of a slot."""
     if machine.since is None:
         return Shares()
     capacity = (machine.paid_until - machine.since) * machine.slots
@@ -141,7 +137,7 @@ def divided(cost: Money, shares: Shares) -> Shares:
 
 
 def spending(machines: Iterable[Rented]) -> list[tuple[float, Money]]:
-    """What had been spent when, a step for each ATU that was entered.
+    """Spending over time, a step for each ATU that was entered.
 
     Many short ATUs of a machine are told together, when the last of them was entered.
     """

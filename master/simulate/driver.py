@@ -25,6 +25,7 @@ from bats.master.brain.protocol.commands import (
     WakeAt,
 )
 from bats.master.brain.protocol.events import (
+    AnyEnding,
     Begin,
     Cause,
     Charged,
@@ -48,7 +49,7 @@ class Runtimes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How unkind the world is. All times in seconds; chance comes from the world's own seed."""
+    """The unkindness of the world. All times in seconds; chance comes from the world's own seed."""
 
     start_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: 0.0
     boot_seconds: float = 0.0  # charged, but the worker has not joined yet
@@ -73,11 +74,11 @@ class _Worker:
 
 @dataclass(slots=True)
 class History:
-    """What happened, as the world saw it; independent of the engine's books."""
+    """Events as the world saw them; independent of the engine's books."""
 
     events: list[tuple[float, Event]] = field(default_factory=list)
     commands: list[list[Command]] = field(default_factory=list)
-    records: dict[TaskId, list[Ending]] = field(default_factory=dict)
+    records: dict[TaskId, list[AnyEnding]] = field(default_factory=dict)
     decisions: list[tuple[float, str]] = field(default_factory=list)
     offers: list[tuple[float, tuple[Schedule, ...]]] = field(default_factory=list)
     uptimes: dict[MachineId, tuple[int, float, float]] = field(default_factory=dict)
@@ -134,7 +135,7 @@ class Simulation:
         return self.go_on(until)
 
     def go_on(self, until: float = NEVER) -> History:
-        """Until the bag is over, again if it was and is told to go on."""
+        """Go on until the bag is over, again if it was and is told to go on."""
         while self._heap and not self.engine.over:
             at, _, make = heapq.heappop(self._heap)
             if at > until:

@@ -23,7 +23,7 @@ _SETTINGS: Final = {
     "sample_slots": "initial_workers",
     "sample_shared": "replicated",
 }
-"""Where a key of the table is called otherwise than the setting it means."""
+"""Keys of the table that are called otherwise than the setting they mean."""
 
 
 def tails() -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _prudence(written: Any) -> float:
 
 
 class Policy(Checked):
-    """How the scheduler decides."""
+    """The ways in which the scheduler decides."""
 
     tail: Annotated[str, _named(tails, "tail strategy")] = Field(
         "stochastic+random", description="What idle machines copy when no task waits."
@@ -122,7 +122,7 @@ class Policy(Checked):
     )
 
     def settings(self) -> dict[str, str | int | float]:
-        """What was given, by the names of the brain's settings."""
+        """The values that were given, by the names of the brain's settings."""
         return {
             _SETTINGS.get(name, name): value
             for name, value in self.model_dump(exclude_unset=True).items()

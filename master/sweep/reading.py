@@ -1,4 +1,4 @@
-"""From a sweep file, or the options that stand for one, to the `Sweep` it means."""
+"""Sweep files, or options that stand for one, and the `Sweep` they mean."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from bats.common.errors import UsageError
 from bats.master.checked import check
 from bats.master.sweep.columns import Column
 from bats.master.sweep.model import LinesOf, SweepFile
+from bats.master.sweep.quoting import check_quoting
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import ARRAY, MistakeError, Sweep
 from bats.master.sweep.tables import csv_axis, lines_of
@@ -32,7 +33,7 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
     try:
         space = Space(tuple(axes), tuple(file.exclude))
         _distinct(space.names)
-        return Sweep(
+        sweep = Sweep(
             space=space,
             name=file.name or Path(document.path).stem or "bag",
             command=file.command,
@@ -56,10 +57,12 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
             pick=file.pick,
             policy=file.policy.settings(),
         )
+        check_quoting(sweep)
     except MistakeError as error:
         raise UsageError(sentence(document.where(error.keys), error.said)) from None
     except (ValueError, UsageError) as error:
         raise UsageError(sentence(document.where(()), str(error))) from None
+    return sweep
 
 
 def _axes(file: SweepFile, document: Document, folder: Path) -> list[Axis]:
@@ -96,7 +99,7 @@ def _placed(document: Document, keys: Sequence[str | int], read: Callable[[], T]
 
 
 def _folder(file: SweepFile, document: Document, folder: Path) -> str:
-    """Where tasks run: beside the sweep file; in a scratch folder if they bring files along."""
+    """The folder where tasks run: beside the sweep file, or a scratch folder if it has files."""
     scratch = bool(file.inputs or file.outputs)
     if file.cwd is None:
         return "" if scratch else _literal(str(folder))

@@ -10,13 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.master.brain.protocol.journal import event_from
 from bats.master.service.bags.bag import Bag, bag_from
 from bats.master.service.bags.replay import Recorded, Replayed
-from bats.master.service.machines.numbers import outside
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow, TaskRow
+from bats.master.store.rows import MachineRow
 
 from .bed import Bed
 
@@ -32,7 +31,7 @@ NOT_AGAIN: Final = "attempts; none after its task's result was stored"
 
 
 class Note(NamedTuple):
-    """What a task wrote: that it starts, or that it has done its work."""
+    """A note of a task: that it starts, or that it has done its work."""
 
     what: str
     bag: int
@@ -49,7 +48,7 @@ class Account:
     bed: Bed
     statuses: dict[int, dict[str, Any]]
     notes: list[Note] = field(default_factory=list)
-    rows: dict[int, list[TaskRow]] = field(default_factory=dict)
+    rows: dict[int, list[Result]] = field(default_factory=dict)
     machines: list[MachineRow] = field(default_factory=list)
     duplicates: dict[int, int] = field(default_factory=dict)
     others: set[tuple[int, int, int]] = field(default_factory=set)  # attempts kept beside
@@ -63,7 +62,7 @@ class Account:
         return made
 
     def prices(self, offering: str, uptime: float) -> set[int]:
-        """What so long may have cost, seen from outside."""
+        """Prices that so long may have had, seen from outside."""
         made = self.offering(offering)
         return {
             max(1, math.ceil(max(0.0, uptime + unsure) / made["atu_seconds"])) * made["price"]
@@ -98,13 +97,13 @@ class Account:
         replayed = Replayed(bag, Recorded.of(bag, reader))
         run = replayed.engine.run
         for _, now, written in reader.events(bag.id):
-            replayed.hear(event_from(msgpack.unpackb(written)), now)
+            replayed.hear(event_from(msgpack.unpackb(written), bag.id), now)
             for machine in run.alive():
                 self.samples |= {
                     (bag.id, one.task, one.attempt) for one in machine.attempts() if one.sampling
                 }
         for machine in run.machines.values():
-            self.reserved[outside(bag.id, machine.id)] = machine.atus
+            self.reserved[machine.id] = machine.atus
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ def _recorded_once(account: Account) -> tuple[int, list[str]]:
 
 
 def _not_lost(account: Account) -> tuple[int, list[str]]:
-    """What was done on machines that ended in order, and could, has been told to the master."""
+    """Check that work of machines which ended in order, and could tell, was told to the master."""
     recorded = {
         (number, row.task, row.attempt, row.machine)
         for number, rows in account.rows.items()

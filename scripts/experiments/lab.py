@@ -20,7 +20,7 @@ import msgpack
 import structlog
 
 from bats.common.errors import UnreachableError
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.common.money import as_decimal
 from bats.common.offering import Offering
 from bats.deploy.host.roster import Roster
@@ -35,7 +35,6 @@ from bats.master.service.api.answers import output
 from bats.master.service.options import Options
 from bats.master.service.preparation import warmed
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
 from bats.master.sweep.sweep import Sweep
 
 Schedules = list[dict[str, Any]]
@@ -52,11 +51,11 @@ _MOST_ASKING: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What is known of a run when it is over."""
+    """All that is known of a run when it is over."""
 
     account: Account
     journal: list[tuple[float, Event]]
-    tasks: list[TaskRow]
+    tasks: list[Result]
     printed: list[bytes]  # what each task wrote to its standard output
     schedules: Schedules  # as offered when the choice was made
     chosen: str
@@ -99,7 +98,7 @@ def run(sweep: Sweep, settings: Settings, choose: Choose = fastest) -> Live:
 def undisturbed(
     once: Callable[[list[float]], Run | None], offerings: Iterable[Offering], again: int = 3
 ) -> Run:
-    """What `once` gives, which is told how long all stood still in runs that were thrown away."""
+    """The result of `once`, which is told how long all stood still in runs thrown away."""
     harmless = min(one.boundary_seconds for one in offerings) / 2
     stood_still: list[float] = []
     while True:
@@ -124,7 +123,7 @@ def again(runs: Iterable[Live]) -> str:
 
 
 class Stillness:
-    """How long, at most, nothing at all ran on this computer, this thread included."""
+    """The longest time that nothing at all ran on this computer, this thread included."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -189,7 +188,7 @@ async def _offered(bag: Bag) -> Schedules:
 
 
 def _keys(settings: Settings) -> dict[str, Any]:
-    """What is unusual in the settings, as a submission says it; the sweep and its limits apart."""
+    """Settings that are not as usual, as a submission says them; the sweep and its limits apart."""
     usual = Settings(settings.tasks, settings.offerings)
     keys = {
         part.name: getattr(settings, part.name)
@@ -210,12 +209,12 @@ def read(
     chosen: str,
     stood_still: list[float],
 ) -> Live:
-    """What the store has of a bag that is over."""
+    """All that the store has of a bag that is over."""
     with Reader(state) as reader:
         tasks = list(reader.every_task(bag))
         return Live(
             account(reader, bag),
-            [(now, event_from(msgpack.unpackb(raw))) for _, now, raw in reader.events(bag)],
+            [(now, event_from(msgpack.unpackb(raw), bag)) for _, now, raw in reader.events(bag)],
             tasks,
             [output(reader, bag, row.task, 0, "out", 0)["data"] for row in tasks],
             schedules,

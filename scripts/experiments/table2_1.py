@@ -19,11 +19,10 @@ from studies.table2_1 import PUBLISHED, RR_MINUTES, Published
 from studies.table2_1 import settings as simulated_settings
 from studies.two_clusters import SCENARIOS, TASKS, sleep_bag
 
-from bats.common.messages import Outcome, TaskId
+from bats.common.messages import Outcome, Result, TaskId
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.events import Ended, Event
 from bats.master.brain.protocol.settings import Settings
-from bats.master.store.rows import TaskRow
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import Sweep
@@ -50,7 +49,7 @@ NAMES: Final = ("cluster0", "cluster1")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is run: all of it, or a part with as many dollars per machine."""
+    """The part that is run: all of it, or a part with as many dollars per machine."""
 
     published: Published
     tasks: int
@@ -75,7 +74,7 @@ class Setting:
         return 1, round(SCENARIOS[self.published.scenario].speed)
 
     def milliseconds(self) -> list[int]:
-        """How long each task lasts at speed 1."""
+        """The milliseconds that each task lasts at speed 1."""
         minutes = sleep_bag(self.tasks, self.seed) / 60
         return [round(1000 * one * self.minute_seconds) for one in minutes]
 
@@ -375,9 +374,9 @@ def _decisions(runs: Sequence[Run]) -> list[str | Table]:
     return [words, Table(heads, rows, "Decisions of the same seed, simulated and live")]
 
 
-def _between(tasks: Sequence[TaskRow]) -> list[float]:
+def _between(tasks: Sequence[Result]) -> list[float]:
     """How long a machine waited from one task to the next, as far as it did so at all."""
-    by_machine: dict[int, list[TaskRow]] = {}
+    by_machine: dict[int, list[Result]] = {}
     for row in sorted(tasks, key=lambda row: row.started):
         by_machine.setdefault(row.machine, []).append(row)
     return [

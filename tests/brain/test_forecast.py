@@ -149,7 +149,7 @@ def chance_and_outcome(kind: str, rule: str, seed: int) -> tuple[float, bool]:
 
 
 def promise_and_outcome(kind: str, settings: Settings) -> tuple[Schedule, float, Money]:
-    """What was told when the schedule was chosen; how long it took and what it cost from then."""
+    """The promise when the schedule was chosen; the time and money that it took from then."""
     tasks = WORKLOADS[kind].draw(settings.tasks, np.random.default_rng(settings.seed))
     told: list[tuple[float, Money, Schedule]] = []
     committed = [NOTHING]  # before each event

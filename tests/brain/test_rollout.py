@@ -24,7 +24,7 @@ from bats.master.brain.prediction.rollout import (
 
 
 def plain(kinds: list[int], ready: list[float], tasks: Floats, lines: list[Line]) -> list[float]:
-    """When each slot ends its last task: a heap of free slots, task by task."""
+    """The end of each slot's last task: a heap of free slots, task by task."""
     free = [(at, slot) for slot, at in enumerate(ready)]
     heapq.heapify(free)
     ends = list(ready)

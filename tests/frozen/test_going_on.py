@@ -9,19 +9,18 @@ import pytest
 from helpers.releases import Frozen, frozen
 from helpers.service import KillableMaster, becomes, over
 
-from bats.common.messages import BagId, TaskId
+from bats.common.messages import BagId, Result, TaskId
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.protocol.journal import event_from
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
 
 BAG = BagId(1)
 OTHERWISE = {"initial_workers": 1, "seed": 7}  # an engine that decides so asks for other machines
 
 
 class Books(NamedTuple):
-    results: dict[TaskId, TaskRow]
-    attempts: list[TaskRow]
+    results: dict[TaskId, Result]
+    attempts: list[Result]
     events: int
 
 
@@ -34,7 +33,8 @@ def books(state: Path) -> Books:
 def ended_since(state: Path, events: int) -> set[TaskId]:
     """Tasks of which an attempt has ended since, however it did."""
     with Reader(state) as reader:
-        heard = [event_from(msgpack.unpackb(event)) for *_, event in reader.events(BAG, events)]
+        written = [msgpack.unpackb(event) for *_, event in reader.events(BAG, events)]
+    heard = [event_from(one, BAG) for one in written]
     return {e.task for event in heard if isinstance(event, Ended) for e in event.endings}
 
 

@@ -1,4 +1,4 @@
-"""What is ready-made on this machine for one bag: how its tasks start, where output goes."""
+"""A bag made ready on this machine: its tasks' recipe, and the place of their output."""
 
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.template import compile_template
@@ -6,22 +6,24 @@ from bats.worker.files.inputs import Layout
 from bats.worker.files.outputs import STDERR, STDOUT, Collected
 from bats.worker.files.transfers import Files
 from bats.worker.tasks import capture
-from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.shared_output import SharedOutput
 from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError, Recipe
 
 
 class Bag:
-    def __init__(self, spec: BagSpec, recipe: Recipe, shelf: Shelf | None, files: Files) -> None:
+    def __init__(
+        self, spec: BagSpec, recipe: Recipe, shared: SharedOutput | None, files: Files
+    ) -> None:
         self.spec = spec
         self._recipe = recipe
-        self._shelf = shelf if shelf and shelf.usable() else None
+        self._shared = shared if shared and shared.usable() else None
         self._files = files
         self._layout = Layout(spec.inputs, files.library) if spec.inputs else None
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
 
     def start(self, attempt: AttemptId, values: tuple[str, ...], slot: Slot) -> int:
-        """Its process id. Raises NotStartedError."""
+        """Start the attempt; returns its process id. Raises NotStartedError."""
         if self._layout is not None:
             self._place(self._layout, slot)
         return self._recipe.start(attempt, values, slot)
@@ -34,8 +36,8 @@ class Bag:
             if not size:
                 continue
             pieces = capture.kept(file, size, self.spec.output_cap_bytes)
-            if self._shelf:
-                self._shelf.put(attempt, end, pieces)
+            if self._shared:
+                self._shared.put(attempt, end, pieces)
             else:
                 kept += self._files.outputs.keep(name, pieces)
         return kept
@@ -45,7 +47,7 @@ class Bag:
         return bool(self._patterns)
 
     def collect(self, values: tuple[str, ...], scratch: str, left: str | None) -> Collected:
-        """What its outputs name; `left` is where its scratch folder is now. Raises OSError."""
+        """The files named as outputs; `left` is where its scratch folder is now. Raises OSError."""
         folder = self._recipe.folder(values, scratch)
         moved = folder == scratch
         if moved:

@@ -29,7 +29,7 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Chosen, Ending
+from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Run:
         self.began_at = 0.0
         self.ended_at: float | None = None
         self.out: list[Command] = []
-        self.last_machine = MachineId(0)  # the highest number given
+        self.last_machine = settings.numbers_after  # the highest number given
 
     # --- words and ends --------------------------------------------------------------------------
 
@@ -283,20 +283,20 @@ class Run:
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
 
-    def observe(self, machine: Machine, ending: Ending) -> None:
+    def observe(self, machine: Machine, task: TaskId, seconds: float) -> None:
         """Learn from a task that was done."""
         machine.done_count += 1
-        machine.done_seconds += ending.seconds
+        machine.done_seconds += seconds
         cluster = self.clusters[machine.cluster]
         if self.phase is Phase.SAMPLING and self.sample is not None:
-            self.sample.observed[machine.cluster][ending.task] = ending.seconds
-            cluster.sampled.add(ending.seconds)
+            self.sample.observed[machine.cluster][task] = seconds
+            cluster.sampled.add(seconds)
         else:
-            cluster.profile.add(ending.seconds)
+            cluster.profile.add(seconds)
             if cluster.line.doubt == UNTRIED.doubt and self.canonical.count:
                 ratio = cluster.profile.mean_done / self.canonical.mean_done
                 cluster.line = replace(UNTRIED, beta1=ratio)
-            self.canonical.add(self.to_canonical(machine.cluster, ending.seconds))
+            self.canonical.add(self.to_canonical(machine.cluster, seconds))
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""

@@ -92,18 +92,6 @@ def fit(base: Sequence[float], other: Sequence[float]) -> Line:
     return Line(beta0, beta1, least, error=error)
 
 
-def between(source: Line, target: Line) -> Line:
-    """The line from cluster j to cluster k, given the lines from the base to j and to k."""
-    beta1 = target.beta1 / source.beta1
-    beta0 = target.beta0 - beta1 * source.beta0
-    return Line(
-        beta0,
-        beta1,
-        source.convert(max(source.least, target.least)),
-        target.doubt or source.doubt,
-    )
-
-
 @lru_cache
 def _least_correlation(n: int) -> float:
     """The correlation of n pairs from which on a rising line is more than chance.

@@ -4,6 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 
@@ -18,6 +19,9 @@ class Sampling(enum.StrEnum):
 
 ASK: Final = "ask"
 """The rule of a user who wants to see the schedules first."""
+
+
+_FROM_ONE: Final = MachineId(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +52,5 @@ class Settings:
     cushion: Money = NOTHING
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
+    numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0

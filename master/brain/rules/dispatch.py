@@ -8,7 +8,7 @@ from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
-from bats.master.brain.protocol.events import Cause, Ending
+from bats.master.brain.protocol.events import AnyEnding, Cause, Ending
 from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
@@ -116,9 +116,9 @@ def _copy(run: Run, machine: Machine) -> TaskId | None:
             return None
 
 
-def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
+def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
     """Take in results. The first result of a task is recorded; its other copies are killed."""
-    recorded: list[Ending] = []
+    recorded: list[AnyEnding] = []
     for ending in endings:
         attempt = None
         if machine is not None:
@@ -128,7 +128,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
         if ending.outcome is Outcome.DONE:
             run.alike.broken = True
             if machine is not None:
-                run.observe(machine, ending)
+                run.observe(machine, ending.task, ending.seconds)
                 sampling.ended(run, machine.cluster, ending.task)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)

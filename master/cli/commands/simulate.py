@@ -222,7 +222,7 @@ def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence
 def _speeds(
     offerings: "Sequence[Offering]", given: Sequence[str], before: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """As given; else as in the earlier run; else as its settings have it; else 1."""
+    """Speeds as they were given; else the earlier run's; else its settings'; else 1."""
     names = [str(one.name) for one in offerings]
     chosen: dict[str, float] = {}
     for written in given:

@@ -1,4 +1,4 @@
-"""What a client submits, checked key by key and made into a bag's settings."""
+"""Submissions, checked key by key and made into a bag's settings."""
 
 import math
 import time
@@ -15,11 +15,13 @@ from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
+from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bags.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
+from bats.master.sweep.quoting import check_quoting
 from bats.master.sweep.sweep import Sweep
 
 Check = Callable[[Any], bool]
@@ -34,7 +36,7 @@ RULES: Final = (
     "fastest-10%",
     "fastest",
 )
-"""How a schedule may be chosen: by its name, `balanced`, or by asking the user."""
+"""Ways to choose a schedule: by its name, `balanced`, or by asking the user."""
 
 
 def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
@@ -44,6 +46,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
     if not isinstance(body.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
     sweep = Sweep.from_plain(body["sweep"])
+    check_quoting(sweep)
     if unknown := sorted(set(sweep.policy) - set(POLICY)):
         raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
     given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
@@ -64,7 +67,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         bag,
         given.get("name") or sweep.name,
         sweep,
-        _settings(given, sweep, offerings, options),
+        replace(_settings(given, sweep, offerings, options), numbers_after=before_first(bag)),
         time.time(),
         str(folder),
         _inputs(given.get("inputs") or []) or (),
@@ -201,7 +204,7 @@ def _settings(
 
 
 def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
-    """None if they are no such rows."""
+    """The inputs as rows; None if they are no such rows."""
     if not isinstance(written, list):
         return None
     rows = []
@@ -217,7 +220,7 @@ def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
 
 
 def is_rule(value: Any) -> bool:
-    """Whether it names a way to choose a schedule."""
+    """True if a rule names a way to choose a schedule."""
     return value in RULES
 
 
@@ -251,7 +254,7 @@ POLICY: Final = (
     "losses",
     "seed",
 )
-"""What a sweep may say of how the scheduler decides; a key of the submission wins over it."""
+"""Keys of a sweep that say how the scheduler decides; a key of the submission wins over it."""
 
 _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "name": (lambda value: _text(value) and len(value) <= 100, "a text of up to 100 characters"),

@@ -19,8 +19,8 @@ from bats.master.brain.policies.by_name import possible_here
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.bag import Bag
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.store.reader import Reader
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
@@ -28,7 +28,7 @@ _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the store's tables say of a bag, machines by the numbers that its engine gave them."""
+    """What the store's tables say of a bag."""
 
     machines: Mapping[MachineId, tuple[int, float]]  # asked for: of which cluster, when
     living: frozenset[MachineId]
@@ -39,14 +39,14 @@ class Recorded:
         clusters = {str(offering.name): k for k, offering in enumerate(bag.settings.offerings)}
         rows = [row for row in reader.machines(bag.id) if row.offering in clusters]
         return cls(
-            {inside(row.id): (clusters[row.offering], row.requested or 0.0) for row in rows},
-            frozenset(inside(row.id) for row in rows if row.gone is None),
+            {row.id: (clusters[row.offering], row.requested or 0.0) for row in rows},
+            frozenset(row.id for row in rows if row.gone is None),
             tuple(reader.not_done(bag.id)),
         )
 
 
 UNHEARD_OF: Final = Recorded({}, frozenset(), ())
-"""Of a bag that has not begun."""
+"""The tables of a bag that has not begun."""
 
 
 class Replayed:
@@ -71,7 +71,7 @@ class Replayed:
         gc.disable()  # a million short-lived objects, and no cycles among them
         try:
             for _, now, written in events:
-                self.hear(event_from(msgpack.unpackb(written)), now)
+                self.hear(event_from(msgpack.unpackb(written), bag.id), now)
             self.set_right()
         finally:
             if collecting:
@@ -105,7 +105,7 @@ class Replayed:
         return [
             one.id
             for one in self.engine.run.alive()
-            if one.id not in self._recorded.machines and not by_hand(outside(self._bag.id, one.id))
+            if one.id not in self._recorded.machines and not by_hand(one.id)
         ]
 
     def dropped(self) -> list[TaskId]:
@@ -119,7 +119,7 @@ class Replayed:
         return [TaskId(t) for t, state in states if state in gone and t not in failed]
 
     def _enter(self, machine: MachineId, now: float) -> None:
-        """It was asked for; an engine that decides as it did then knows that already."""
+        """Enter a machine that was asked for, unless the engine decided the same and knows it."""
         cluster, since = self._unheard.pop(machine)
         known = self.engine.run.machines.get(machine)
         if known is None or known.cluster != cluster:

@@ -1,7 +1,7 @@
 """The fleet: carries out what bags want of machines, each at the back end of its offering."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,8 +15,8 @@ from bats.deploy.registry import backend
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.protocol.events import Cause, SetAside
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.service.machines.orphans import (
     Handling,
     OrphanMachine,
@@ -70,7 +70,7 @@ class Fleet:
 
     # --- what bags want ---------------------------------------------------------------------------
 
-    def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
+    def start(self, runner: Runner, cluster: int, machines: Sequence[MachineId]) -> None:
         wanted = [one for one in machines if runner.wants(one)]
         for machine in set(machines) - set(wanted):  # called off before it was asked for
             runner.gone(machine, None, Cause.STOPPED, "not needed any more")
@@ -91,9 +91,9 @@ class Fleet:
             provider.stop(watched, reason)
 
     def adopt(self, runner: Runner) -> None:
-        """After a restart: the machines of this bag are watched again, or stopped."""
+        """Watch the machines of this bag again after a restart, or stop them."""
         for known in runner.engine.run.alive():
-            machine = outside(runner.id, known.id)
+            machine = known.id
             if by_hand(machine):
                 continue
             try:
@@ -122,7 +122,7 @@ class Fleet:
                 runner.gone(machine, None, Cause.STOPPED, reason)
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
-        """Of one that has not come yet: its state, where it is, why it waits; "" where unknown."""
+        """A machine yet to come: its state, where it is, why it waits; "" where unknown."""
         _, one = self._machines.get(machine, (None, None))
         if one is None or one.joined:
             return "", "", ""
@@ -162,7 +162,7 @@ class Fleet:
     async def orphans(
         self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
     ) -> tuple[list[OrphanMachine], dict[str, str]]:
-        """What the back ends of these have that is in no bag's books; who did not say, and why."""
+        """Machines that back ends have beyond all books; and those that did not say, with why."""
         places = {place_of(one): one for one in offerings if one.backend != MANUAL}
         asked = (self._orphans_of(one, runners, do) for one in places.values())
         found: list[OrphanMachine] = []
@@ -217,7 +217,7 @@ class Fleet:
         assert self.workers is not None
         machine, runner = orphan.number, runners[orphan.bag]
         row = runner.machines[machine]
-        known = runner.engine.run.machines[inside(machine)]
+        known = runner.engine.run.machines[machine]
         since = None
         if orphan.charged_seconds is not None:
             now = runner.clock()

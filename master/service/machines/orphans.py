@@ -14,15 +14,15 @@ from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.deploy.protocol import Orphan
+from bats.master.brain.protocol.numbering import bag_of
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import bag_of, inside
 from bats.master.store.rows import MachineRow
 
 NOBODY: Final = "no master's books tell of it"
 
 
 class Handling(enum.Enum):
-    """What is to be done with them."""
+    """The treatment of such machines."""
 
     LOOK = "look"
     STOP = "stop"
@@ -63,20 +63,20 @@ def orphan_machine(
 
 
 def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
-    """It can come back as what it was: to its own bag, with the key that its row tells of."""
+    """The reason why no bag takes it back; "" if its own does, by the key in its row."""
     if number is None:
         return NOBODY
     runner = runners.get(bag_of(number))
     if runner is None or not runner.busy:
         return f"bag {bag_of(number)} does not run"
     row = runner.machines.get(number)
-    if row is None or inside(number) not in runner.engine.run.machines:
+    if row is None or number not in runner.engine.run.machines:
         return NOBODY
     return "" if row.public_key else "its key is not known"
 
 
 def unpaid_since(offering: Offering, row: MachineRow, charged_seconds: float, now: float) -> float:
-    """From when on a machine's bill is in no books; times are the bag's, `charged_seconds` of now.
+    """The time from which its bill is in no books; times are the bag's, `charged_seconds` of now.
 
     What the books had when they closed was paid in whole ATUs; never later than now.
     """

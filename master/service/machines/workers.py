@@ -4,7 +4,7 @@ What several events of one turn want sent to a worker goes out as one message at
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import structlog
@@ -32,7 +32,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.wire.codec import encode
-from bats.master.service.machines.numbers import by_hand
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.worker import Worker
 from bats.master.service.wire.router import Router
 from bats.master.store.store import Store
@@ -48,15 +48,17 @@ log = structlog.get_logger()
 
 
 class Work(Protocol):
-    """What workers are told of a bag."""
+    """What workers are told of a bag, and tell of it."""
 
     def spec(self, worker: Worker) -> BagSpec: ...
 
     def values(self, task: TaskId) -> tuple[str, ...]: ...
 
+    def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None: ...
+
 
 class Listener(Protocol):
-    """Who hears what workers say; the machine is always the one whose key said it."""
+    """A listener to what workers say; the machine is always the one whose key said it."""
 
     def work(self, bag: BagId) -> Work | None: ...
 
@@ -66,7 +68,7 @@ class Listener(Protocol):
 
     def cut_off(self, worker: Worker) -> None: ...
 
-    def ended(self, worker: Worker, results: tuple[Result, ...]) -> None: ...
+    def ended_late(self, worker: Worker, results: Sequence[Result]) -> None: ...
 
     def returned(self, worker: Worker, attempts: tuple[AttemptId, ...]) -> None: ...
 
@@ -112,7 +114,7 @@ class Workers:
         return self._by_machine.get(machine)
 
     def route_of(self, machine: MachineId) -> bytes | None:
-        """Its connection, if it has one now."""
+        """The connection of a machine, if it has one now."""
         worker = self._by_machine.get(machine)
         return worker.route if worker and worker.route in self._by_route else None
 
@@ -157,7 +159,7 @@ class Workers:
         self._send(worker, Welcome(self._release, self._heartbeat_seconds, lease, worker.machine))
 
     def expect(self, machine: MachineId) -> None:
-        """It was held to be gone and is admitted again: its next word is as good as a Hello."""
+        """Expect a machine that was held to be gone: its next word is as good as a Hello."""
         if worker := self._by_machine.get(machine):
             worker.silent = True
 
@@ -181,8 +183,17 @@ class Workers:
         self._heard(worker)
         if message.serial > worker.stored:  # else said again, before our answer came
             worker.stored = message.serial
-            self.listener.ended(worker, message.results)
+            self._ended(worker, message.results)
         self._acks[worker] = message.serial
+
+    def _ended(self, worker: Worker, results: Sequence[Result]) -> None:
+        bags = {result.bag for result in results}
+        for bag in bags:
+            of_bag = [r for r in results if r.bag == bag] if len(bags) > 1 else results
+            if work := self.listener.work(bag):
+                work.ended_tasks(worker.machine, of_bag)
+            else:
+                self.listener.ended_late(worker, of_bag)
 
     def returned(self, worker: Worker, message: Returned) -> None:
         self._heard(worker)
@@ -235,7 +246,7 @@ class Workers:
     # --- silence ----------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Who has not been heard of? If it was we who slept, nobody is to blame."""
+        """Look for workers that have fallen silent. If it was we who slept, nobody is to blame."""
         now = self._loop.time()
         pause = self._heartbeat_seconds / 2
         slept = now - self._looked_at > pause + self._silence_seconds / 2
@@ -270,7 +281,7 @@ class Workers:
     async def look(
         self, machine: MachineId, of: AttemptId, stream: str, offset: int
     ) -> Glimpse | None:
-        """What an attempt has written so far; None when its worker says nothing to it."""
+        """The output of an attempt so far; None when its worker says nothing to it."""
         worker = self._by_machine.get(machine)
         if worker is None:
             return None
@@ -304,7 +315,7 @@ class Workers:
         return True
 
     def pause(self, paused: bool) -> None:
-        """While the store cannot write, nothing new is begun."""
+        """Begin nothing new while the store cannot write."""
         self._paused = paused
         if not paused:
             self._flush()

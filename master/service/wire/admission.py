@@ -1,12 +1,9 @@
-"""Who may speak here, and as what: each key stands for one role, a machine's for that machine."""
+"""Keys and the roles they stand for; a machine's stands for that machine."""
 
 import enum
 from dataclasses import dataclass
-from typing import Final
 
-from bats.common.messages import MachineId
-
-NOBODY: Final = MachineId(-1)
+from bats.common.messages import NOBODY, MachineId
 
 
 class Role(enum.Enum):
