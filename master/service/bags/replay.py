@@ -20,6 +20,7 @@ from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import by_hand
+from bats.master.policy_packages import import_policies
 from bats.master.service.bags.bag import Bag
 from bats.master.store.reader import Reader
 
@@ -53,6 +54,7 @@ class Replayed:
     """A bag's engine rebuilt from its journal, with what its commands left behind."""
 
     def __init__(self, bag: Bag, recorded: Recorded) -> None:
+        import_policies()
         settings, self.words = possible_here(bag.settings)  # who decides otherwise than was named
         self.engine = Engine(settings)
         self.last = 0.0
