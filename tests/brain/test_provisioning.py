@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from helpers.stories import invent
-from helpers.workbench import HOUR, MINUTE, Bench, offering, settings
+from helpers.workbench import HOUR, MINUTE, Bench, offering, only, settings
 
+from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.master.brain.planning.problem import Plan
 from bats.master.brain.policies.by_name import (
@@ -21,8 +22,8 @@ from bats.master.brain.policies.cost_blind import CostBlind, CostBlindByAtu
 from bats.master.brain.policies.paper import Paper
 from bats.master.brain.policies.provisioning import Aim
 from bats.master.brain.policies.replication import NoCopies
-from bats.master.brain.protocol.commands import Command, EndBag
-from bats.master.brain.protocol.events import Event
+from bats.master.brain.protocol.commands import Command, EndBag, StartMachines
+from bats.master.brain.protocol.events import Cause, Event, Gone
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.views.outlook import outlook
 from bats.master.brain.views.prospects import Ahead
@@ -158,6 +159,17 @@ def test_who_is_blind_to_costs_has_every_machine_from_the_start_and_watches_noth
     assert run.sample is None
     clusters = run.planning_clusters()
     assert run.provisioner.watch(run, clusters, outlook(run, clusters)) is None
+
+
+def test_who_is_blind_to_costs_asks_again_for_a_machine_that_is_lost() -> None:
+    bench = Bench(settings(40, SLOW, FAST, provisioner="cost-blind"))
+    bench.begin()
+    for machine in range(1, 17):
+        bench.join(machine, 0)
+    (task,) = bench.run.machines[MachineId(3)].active
+    bench.done(3, task, at=MINUTE)
+    (asked,) = only(StartMachines, bench(Gone(MachineId(2), 2 * MINUTE, Cause.FAILED), 2 * MINUTE))
+    assert (asked.cluster, len(asked.machines)) == (0, 1)
 
 
 def test_who_forbids_copies_has_a_replicator_that_makes_none() -> None:
