@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bats.common.billing import first_atus
 from bats.common.errors import BrokenInvariantError
+from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Oracle, Phase, Run
@@ -77,6 +78,11 @@ class Engine:
     def over(self) -> bool:
         """Every task is settled and every machine gone and paid."""
         return self.run.phase is Phase.ENDED
+
+    def ordered_at(self, machine: MachineId, task: TaskId, attempt: int) -> float | None:
+        """When this machine was given the attempt; None unless it was and has not told its end."""
+        ordered = self.run.tasks.ordered(task, attempt, machine)
+        return None if ordered is None else ordered.ordered_at
 
     def check(self) -> None:
         """Raise BrokenInvariantError unless the books agree."""
@@ -171,7 +177,8 @@ def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
         else:
             holding.discard((attempt.task, attempt.attempt))
     for task, number in sorted(holding):
-        adopted = run.tasks.adopt(task, number, machine.id) if task < len(run.tasks) else None
+        by_hand = event.cluster >= 0
+        adopted = run.tasks.adopt(task, number, machine.id, renumbered=by_hand)
         if adopted is None or run.phase not in dispatch.BUSY_PHASES:
             run.out.append(KillTask(machine.id, task, number))
         if adopted is not None:

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -364,12 +365,24 @@ class Runner:
         self._change()
 
     def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None:
-        """Results of this bag, which may be of tasks that nobody waits for any more."""
-        count = self.bag.sweep.count
-        known = [result for result in results if result.task < count]
-        if len(known) < len(results):
-            log.warning("refused: results of tasks that do not exist", machine=machine)
-        self.happen(Ended(machine, tuple([self._whole(machine, result) for result in known])))
+        """Take in results of this bag, of tasks that nobody may wait for any more.
+
+        One counts only if this machine was given the attempt and has not told its end before.
+        """
+        now = self.clock()
+        counted = []
+        invented = 0
+        for result in results:
+            ordered_at = self.engine.ordered_at(machine, result.task, result.attempt)
+            if ordered_at is not None:
+                counted.append(self._whole(machine, held_to(result, now - ordered_at)))
+            elif not self.engine.run.tasks.was_sent(result.task, result.attempt):
+                invented += 1
+        if counted:
+            self.happen(Ended(machine, tuple(counted)))
+        if invented:
+            log.warning("refused: results of what nobody was given", machine=machine, n=invented)
+            self._stop(machine, "it told results of what it was not given")
 
     def _why(self, result: Result) -> str:
         """Words for a failure; none for a success: they are many, and parameters cost time."""
@@ -505,3 +518,15 @@ _OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
     Paused: Runner._paused,  # noqa: SLF001
     EndBag: Runner._end_bag,  # noqa: SLF001
 }
+
+
+def held_to(told: Result, limit: float) -> Result:
+    """A result with times that can be: it ran no longer than by the master's own clock."""
+    if 0 <= told.wall_seconds <= limit and isfinite(told.user_seconds + told.system_seconds):
+        return told
+    wall = told.wall_seconds if 0 <= told.wall_seconds <= limit else max(0.0, limit)
+    user, system = (
+        seconds if 0 <= seconds < inf else 0.0
+        for seconds in (told.user_seconds, told.system_seconds)
+    )
+    return told._replace(wall_seconds=wall, user_seconds=user, system_seconds=system)
