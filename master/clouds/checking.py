@@ -11,13 +11,12 @@ from pathlib import Path
 from bats.common.billing import charge
 from bats.common.errors import BatsError
 from bats.common.money import NOTHING, Money
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.deploy import trial
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.deploy.trial import Trial
-from bats.master.brain.books.state import MANUAL
 from bats.master.service.home import addresses
 from bats.master.service.options import Options, bind_for
 

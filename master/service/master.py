@@ -177,7 +177,7 @@ class Master:
     def snapshot(self) -> dict[str, Any]:
         """Numbers for whoever watches: metrics, a status page."""
         running = self.bags.running
-        run = running.engine.run if running else None
+        run = running.engine.headline() if running else None
         return {
             "release": self.release,
             "master": self.store.master_id,
@@ -214,10 +214,10 @@ class Master:
                 for bag in self.bags.known.values()
                 if bag.state == PAUSED or (running and bag.id == running.id and running.paused)
             ),
-            "tasks": dict(zip(_TASK_STATES, run.tasks.counts, strict=True)) if run else {},
-            "committed": run.ledger.committed if run else 0,
-            "settled": run.ledger.settled if run else 0,
-            "limit": run.ledger.limit if run else None,
+            "tasks": dict(zip(_TASK_STATES, run.counts, strict=True)) if run else {},
+            "committed": run.committed if run else 0,
+            "settled": run.settled if run else 0,
+            "limit": run.limit if run else None,
         }
 
     # --- what the inbox hands on ------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Drawings:
         runner = self._service.bags.loaded.get(bag)
         moment = None
         if runner is not None:
-            offered = await runner.predictions.bounded(runner.engine.run)
+            offered = await runner.predictions.bounded()
             moment = _moment_of(runner, offered)
         loop = asyncio.get_running_loop()
         followed = self._followed.get(bag)
@@ -110,17 +110,12 @@ def _fit(width: int) -> int:
 
 
 def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
-    run = runner.engine.run
-    running: list[tuple[MachineId, int, float]] = [
-        (machine.id, task, attempt.since)
-        for machine in run.alive()
-        for task, attempt in machine.active.items()
-    ]
+    run = runner.engine.headline()
     return _Moment(
         run.now if runner.engine.over else runner.clock(),
         run.chosen_at,
-        run.ledger.limit,
-        running[:MOST_SPANS],
+        run.limit,
+        list(runner.engine.running()[:MOST_SPANS]),
         plain(offered),
         run.chosen,
     )

@@ -39,9 +39,8 @@ async def test_a_log_is_not_over_when_a_later_attempt_ends_while_it_is_read(
     command = f"echo try $BATS_ATTEMPT; {ends}; test $BATS_ATTEMPT = 2"
     bag = (await client.ask("submit", sweep=sweep(1, command)))["bag"]
     runner = await eventually(lambda: master.bags.loaded.get(bag))
-    running = runner.engine.run.tasks.running
     (tmp_path / "1").touch()
-    await eventually(lambda: [one.attempt for one in running.get(0, ())] == [2])
+    await eventually(lambda: [one.attempt for one in runner.engine.task(0).running] == [2])
     was_read, may_go_on = threading.Event(), threading.Event()
     at_once = answers.output
 

@@ -9,7 +9,7 @@ from itertools import count
 from bats.common.billing import charge
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money, show
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.common.units import counted
 from bats.master.brain.books.alike import Alike
 from bats.master.brain.books.ledger import Ledger
@@ -29,9 +29,6 @@ from bats.master.brain.protocol.commands import (
 )
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
-
-MANUAL = "manual"
-"""The back end of machines that users start themselves: never asked for, taken when they come."""
 
 
 class Phase(Enum):

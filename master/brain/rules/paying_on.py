@@ -3,9 +3,10 @@
 from typing import Final
 
 from bats.common.money import Money
+from bats.common.offering import MANUAL
 from bats.common.units import in_words
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import MANUAL, Phase, Run
+from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.protocol.settings import Sampling
 from bats.master.brain.rules import (

@@ -13,9 +13,6 @@ from bats.common.money import Money, as_decimal
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.schedules import Schedule, pick
-from bats.master.brain.views.investments import lengths
-from bats.master.brain.views.view import view
-from bats.master.brain.views.waits import why_wait
 from bats.master.service.api.plain_data import plain
 from bats.master.service.bags.bag import OPEN, PAUSED, Bag, bag_from
 from bats.master.service.bags.explanations import ways_out
@@ -76,12 +73,12 @@ def bag_row(row: BagRow, last: Body, running: Runner | None) -> Body:
         "words": summary.get("words", ""),
     }
     if running is not None and running.id == row.id:
-        counts = running.engine.run.tasks.counts
+        run = running.engine.headline()
         facts |= {
-            "phase": running.engine.run.phase.value,
-            "done": counts[TaskState.DONE],
-            "failed": counts[TaskState.FAILED],
-            "paused": _paused(row.id, plain(running.engine.run.pause)),
+            "phase": run.phase.value,
+            "done": run.done,
+            "failed": run.counts[TaskState.FAILED],
+            "paused": _paused(row.id, plain(run.pause)),
         }
     else:
         facts |= {key: last[key] for key in ("done", "failed", "spent") if key in last}
@@ -95,7 +92,7 @@ def bag_row(row: BagRow, last: Body, running: Runner | None) -> Body:
 
 def status(runner: Runner) -> Body:
     bag = runner.bag
-    facts = plain(view(runner.engine.run, runner.clock() if not runner.engine.over else 0.0))
+    facts = plain(runner.engine.view(runner.clock() if not runner.engine.over else 0.0))
     facts["paused"] = _paused(bag.id, facts["paused"])
     return {**_of_bag(bag), **facts, "over": runner.engine.over or bag.state not in OPEN}
 
@@ -104,7 +101,7 @@ def status_unbegun(bag: Bag, running: Runner | None) -> Body:
     behind = ""
     if running is not None:
         behind = f"waits for bag {running.id}"
-        if running.engine.run.phase is Phase.CHOOSING:
+        if running.engine.headline().phase is Phase.CHOOSING:
             number = running.id
             behind += f", which waits for `bats choose --bag {number}` or `bats cancel {number}`"
     return {**_of_bag(bag), "total": bag.sweep.count, "words": behind, "over": False}
@@ -141,49 +138,22 @@ def _of_bag(bag: Bag) -> Body:
 
 
 def schedules(runner: Runner, bounded: Sequence[Schedule]) -> Body:
-    run = runner.engine.run
+    run = runner.engine.headline()
     return {
         "bag": runner.id,
         "phase": run.phase.value,
         "chosen": run.chosen,
-        "balanced": pick(run.schedules, "balanced").name if run.schedules else "",
+        "balanced": pick(run.offered, "balanced").name if run.offered else "",
         "currency": runner.bag.settings.currency,
         "clusters": [one.name for one in runner.bag.settings.offerings],
-        "committed": run.chosen_committed if run.chosen else run.ledger.committed,
+        "committed": run.chosen_committed if run.chosen else run.committed,
         "schedules": plain(tuple(bounded)),
     }
 
 
 def explain(runner: Runner) -> Body:
     """The numbers behind the plan: what the sample said, what was chosen, what is expected."""
-    run = runner.engine.run
-    clusters = [
-        {
-            "name": c.offering.name,
-            "known": (known := lengths(run, c.index)).count,
-            "mean_seconds": known.mean_done if known.count else None,
-            "line": plain(c.line),
-            "start_seconds": c.start_seconds,
-            "start_failures": c.start_failures,
-            "set_aside": c.set_aside,
-        }
-        for c in run.clusters
-    ]
-    plan = run.plan
-    return {
-        **status(runner),
-        "sample_size": run.sample.size if run.sample else 0,
-        "profiles": clusters,
-        "cushion": run.cushion,
-        "delta_n": run.delta_n,
-        "plan": plan
-        and {
-            "mix": list(plan.mix),
-            "tasks": plan.tasks,
-            "makespan_seconds": plan.makespan_seconds,
-            "at": plan.at,
-        },
-    }
+    return {**status(runner), **plain(runner.engine.explain())}
 
 
 def machines(rows: list[MachineRow], runner: Runner | None) -> list[Body]:
@@ -192,7 +162,7 @@ def machines(rows: list[MachineRow], runner: Runner | None) -> list[Body]:
     if runner is not None:
         rows = list({row.id: row for row in (*rows, *runner.machines.values())}.values())
         now = runner.clock()
-        living = {MachineId(m.id): plain(m) for m in view(runner.engine.run, now).machines}
+        living = {MachineId(m.id): plain(m) for m in runner.engine.view(now).machines}
     told = []
     for row in rows:
         facts = plain(row)
@@ -248,7 +218,7 @@ def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
     """The bills so far of machines that live."""
     if runner is None:
         return {}
-    living = view(runner.engine.run, runner.clock()).machines
+    living = runner.engine.view(runner.clock()).machines
     return {MachineId(one.id): one.cost for one in living}
 
 
@@ -287,24 +257,11 @@ def story(reader: Reader, number: BagId, task: TaskId, runner: Runner | None) ->
         "running": [],
     }
     if runner is not None:
-        tasks, now = runner.engine.run.tasks, runner.clock()
-        told["state"] = TaskState(tasks.states[task]).name.lower()
-        if tasks.states[task] == TaskState.WAITING:
-            told["waits"] = why_wait(runner.engine.run)
-        told["failures"], told["losses"] = tasks.failures.get(task, 0), tasks.losses.get(task, 0)
-        for attempt in list(tasks.running.get(task, ())):
-            machine = runner.engine.run.machines[attempt.machine]
-            active = task in machine.active
-            told["running"].append(
-                {
-                    "attempt": attempt.attempt,
-                    "machine": attempt.machine,
-                    "cluster": machine.offering.name,
-                    "state": "running" if active else "queued",
-                    "seconds": now - attempt.since if active else None,
-                    "sampling": attempt.sampling,
-                }
-            )
+        facts = runner.engine.task(task, runner.clock())
+        told |= plain(facts)
+        told["state"] = facts.state.name.lower()
+        if not facts.waits:
+            del told["waits"]
     else:
         told["state"] = "done" if any(r.outcome is Outcome.DONE for r in attempts) else "not done"
     return told

@@ -59,7 +59,7 @@ async def wait(call: Call) -> Body:
 
 async def schedules(call: Call) -> Body:
     runner = await call.runner()
-    return answers.schedules(runner, await runner.predictions.bounded(runner.engine.run))
+    return answers.schedules(runner, await runner.predictions.bounded())
 
 
 async def explain(call: Call) -> Body:

@@ -10,9 +10,8 @@ from typing import Any, Final
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.common.offering import ClusterName, Offering
+from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.deploy import registry
-from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.tail import PERFECT, STRATEGIES
 from bats.master.brain.protocol.numbering import before_first
