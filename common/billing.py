@@ -1,4 +1,4 @@
-"""What uptime costs: the one place that turns seconds of a machine into money.
+"""The price of uptime: the one place that turns seconds of a machine into money.
 
 Each ATU is paid in full when it is entered (T §2.2). An uptime that ends exactly on a boundary
 has not entered the next ATU. A machine that was charged at all is charged one ATU or the minimum.
@@ -14,23 +14,23 @@ ROUNDING: Final = 1e-9  # relative: k * atu / atu must give k back, whatever flo
 
 
 def atus(offering: Offering, uptime_seconds: float) -> int:
-    """How many ATUs a machine that was up for so long has entered, the minimum charge included."""
+    """The number of ATUs that an uptime enters, the minimum charge included."""
     billed = max(uptime_seconds, offering.minimum_seconds)
     return max(1, math.ceil(billed / offering.atu_seconds * (1 - ROUNDING)))
 
 
 def charge(offering: Offering, uptime_seconds: float) -> Money:
-    """What one machine costs that was up for so long."""
+    """The charge for one machine that was up for so long."""
     return charge_atus(offering, atus(offering, uptime_seconds))
 
 
 def charge_atus(offering: Offering, count: int) -> Money:
-    """What one machine costs that has entered `count` ATUs."""
+    """The charge for one machine that has entered `count` ATUs."""
     return Money(count * offering.price)
 
 
 def atus_to_work(offering: Offering, seconds: float) -> int:
-    """How many ATUs a machine is paid for that works for so long.
+    """The number of ATUs that pay for so much work on one machine.
 
     It is told to stop in good time before the last of them ends: that time is not worked.
     """
@@ -38,12 +38,12 @@ def atus_to_work(offering: Offering, seconds: float) -> int:
 
 
 def charge_to_work(offering: Offering, seconds: float) -> Money:
-    """What one machine costs that works for so long; what plans and promises count with."""
+    """The charge for so much work on one machine; plans and promises count with it."""
     return charge_atus(offering, atus_to_work(offering, seconds))
 
 
 def first_atus(offering: Offering) -> int:
-    """What is reserved at least: what is billed anyway, and until it may end itself unheard."""
+    """The fewest ATUs to reserve: they are billed anyway, or cover the first lease."""
     lease = offering.lease_seconds
     return atus(offering, lease + offering.boundary_seconds if lease else 0.0)
 
@@ -54,5 +54,5 @@ def paid_uptime(offering: Offering, count: int) -> float:
 
 
 def paid_work(offering: Offering, count: int) -> float:
-    """For how long a machine works that is paid for `count` ATUs."""
+    """The seconds of work that `count` ATUs pay for."""
     return paid_uptime(offering, count) - offering.boundary_seconds

@@ -1,4 +1,4 @@
-"""How a failed attempt is told in words, and which failures are alike."""
+"""Failures in words, and by which of those two failures count as alike."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _LONGEST: Final = 200
 
 
 def how_it_failed(outcome: Outcome, exit_code: int) -> str:
-    """As a person would say it; a negative exit code is the signal that ended it."""
+    """Words as a person would say them; a negative exit code is the signal that ended it."""
     if outcome is Outcome.TIMED_OUT:
         return "ran longer than its time limit"
     if outcome is Outcome.NOT_STARTED:
@@ -24,7 +24,7 @@ def how_it_failed(outcome: Outcome, exit_code: int) -> str:
 
 
 def last_line(excerpt: str) -> str:
-    """What it said last, as far as it is needed to know the cause."""
+    """The last line that an attempt printed, as far as it helps to find the cause."""
     lines = excerpt.strip().splitlines()
     return lines[-1].strip()[:_LONGEST] if lines else ""
 
@@ -35,11 +35,11 @@ def why_it_failed(how: str, said: str) -> str:
 
 
 def kind_of(why: str) -> str:
-    """What is alike of failures with the same cause: how they ended and what they said."""
+    """Failures of one kind ended the same way and said the same, numbers apart."""
     how, quote, said = why.partition(_SAID)
     return how + quote + without_numbers(said)
 
 
 def without_numbers(said: str) -> str:
-    """What differs between tasks left out: numbers, and {parameters} by their names."""
+    """The words with a mark for what differs between tasks: numbers, and names of parameters."""
     return _DIFFERS.sub("#", said)

@@ -35,11 +35,11 @@ class _Unfailing:
             os.write(self._file, text.encode(errors="replace"))
 
     def flush(self) -> None:
-        """Nothing waits, so nothing fails at the program's end either."""
+        """Do nothing: no line waits, so none is lost at the program's end either."""
 
 
 def set_up_logging(style: Style = "console", level: str = "info", **always: object) -> None:
-    """Called once by each program. `always` is bound to every line, e.g. `part="worker"`."""
+    """Set logging up, once a program. `always` is bound to every line, e.g. `part="worker"`."""
     last: structlog.typing.Processor
     if style == "json":
         last = structlog.processors.JSONRenderer(default=str)

@@ -1,4 +1,4 @@
-"""What master, worker and client say to each other: small typed facts, with a version.
+"""Messages between master, worker and client: small typed facts, with a version.
 
 Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
 """
@@ -24,7 +24,7 @@ class AttemptId(NamedTuple):
 
 
 class Outcome(enum.IntEnum):
-    """How an attempt ended."""
+    """The way in which an attempt ended."""
 
     DONE = 0  # exit code 0
     FAILED = 1  # another exit code, or ended by a signal that was not ours
@@ -149,7 +149,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Said once, then the connection is ignored. `retry` says whether trying again can help."""
+    """A refusal: said once, then the connection is ignored; `retry` if trying again can help."""
 
     reason: str
     retry: bool = False
@@ -157,7 +157,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class BagSpec:
-    """What a worker must know of a bag; sent once per connection, before the bag's tasks.
+    """A bag as its workers must know it; sent once per connection, before the bag's tasks.
 
     `command` (shell) or `argv` (no shell) are templates with `{name}` placeholders, as are
     `cwd`, the values of `env`, `stdin` and `outputs`; each task brings the values of `names`.
@@ -206,7 +206,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What has this running attempt written to `stream`, "out" or "err", from `offset` on?"""
+    """A request for a running attempt's output, `stream` "out" or "err", from `offset` on."""
 
     of: AttemptId
     stream: str

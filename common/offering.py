@@ -15,7 +15,7 @@ MANUAL: Final = "manual"
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """What a machine of this kind costs and how many there are.
+    """A kind of machine: its price, its size and how many there are.
 
     `price` is for one machine and one ATU (accountable time unit), paid when the ATU is entered.
     `minimum_seconds` is charged even to a machine that stops earlier.

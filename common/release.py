@@ -1,4 +1,4 @@
-"""Which release this is, found without the tens of milliseconds that a package's metadata takes."""
+"""The release, found without the tens of milliseconds that a package's metadata takes."""
 
 import sys
 from functools import cache
@@ -9,7 +9,7 @@ NAME = "bats-scheduler"
 
 @cache
 def release() -> str:
-    """As the name of the installed package's folder says it; else as its metadata does."""
+    """The release that the installed package's folder has in its name; else in its metadata."""
     prefix, suffix = f"{NAME.replace('-', '_')}-", ".dist-info"
     for folder in map(Path, sys.path):
         for found in folder.glob(f"{prefix}*{suffix}"):

@@ -18,7 +18,7 @@ LEASE_ENDED: Final = 75
 """The exit code of a worker whose lease ran out, so that a back end can tell it from a failure."""
 
 UNRENEWED: Final = "its lease ran out before it was renewed"
-"""What that means in words; whether the master could not, or did not want to, it knows itself."""
+"""`LEASE_ENDED` in words; the master itself knows whether it could not or would not renew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Endpoint:
         self._context.term()
 
     def ticket(self, *, slots: int = 1, lease_seconds: float = 60.0) -> Ticket:
-        """For a machine of its own, with a key admitted for that machine alone."""
+        """A ticket for a machine of its own, with a key admitted for that machine alone."""
         machine, pair = MachineId(next(self._numbers)), new_pair()
         self._machines_by_key[pair.public] = machine
         return Ticket(
@@ -103,7 +103,7 @@ class Endpoint:
         return self._hellos[machine]
 
     def forget(self, machine: MachineId) -> None:
-        """Its connection is broken now: `joined` means the next Hello."""
+        """Forget a machine whose connection is broken: `joined` means its next Hello."""
         del self._hellos[machine]
 
     async def left(self, machine: MachineId, within_seconds: float) -> str:
@@ -125,7 +125,7 @@ class Endpoint:
         await self._send(machine, Stop("the test is over"))
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        """Whether the authenticator admits this key."""
+        """True if the authenticator admits this key."""
         return key.decode() in self._machines_by_key
 
     async def _hear(self) -> None:

@@ -1,4 +1,4 @@
-"""What the exit code of a worker means."""
+"""Exit codes of workers, and what they say of the machine's end."""
 
 import signal
 from typing import Final
@@ -10,7 +10,7 @@ SIGNALS: Final = {number.value for number in signal.Signals}
 
 
 def verdict(code: int) -> tuple[Gone, str]:
-    """As the shell that started it gives it: 128 and more for a signal."""
+    """The meaning of an exit code as a shell gives it: 128 and more for a signal."""
     if code == 0:
         return Gone.STOPPED, ""
     if code == LEASE_ENDED:

@@ -48,7 +48,7 @@ class Payload:
 
     @property
     def name(self) -> str:
-        """Of the folder it is unpacked to."""
+        """The name of the folder it is unpacked to."""
         return f"worker-{self.sha256[:16]}"
 
 

@@ -1,4 +1,4 @@
-"""What every back end can do: the one small protocol between the fleet loop and the world.
+"""The protocol of back ends: all that lies between a master's machines and the world.
 
 A back end starts and stops machines; it never decides. Nothing here knows of budgets or bags.
 """
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Feature(enum.Enum):
-    """What some back ends cannot do; `lacks()` says why, in words a user reads."""
+    """A feature that some back ends lack; `lacks()` says why, in words a user reads."""
 
     BILLING_START = "says since when a machine is charged"
     ORPHANS = "finds machines of a master that died"
@@ -54,7 +54,7 @@ class State(enum.Enum):
 
 
 class Gone(enum.Enum):
-    """Why a machine is gone. Only what is worth telling apart: each has another consequence."""
+    """The reason why a machine is gone; each has another consequence."""
 
     STOPPED = "stopped"  # as asked
     EXPIRED = "expired"  # its lease or time limit ran out: expected, no fault
@@ -65,7 +65,7 @@ class Gone(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What the provider says of one machine, in durations (clocks differ)."""
+    """A provider's word on one machine, in durations (clocks differ)."""
 
     state: State
     address: str = ""  # job id, host, instance id: what a person would look for
@@ -90,7 +90,7 @@ class Backend(Protocol):
     def lacks(self) -> Mapping[Feature, str]: ...
 
     async def check(self) -> str:
-        """Whether this offering can work at all; one sentence when it can.
+        """Say in one sentence that this offering can work.
 
         Raises RefusedError with one sentence when it cannot.
         """
@@ -130,7 +130,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a provider asks for a machine, in US dollars."""
+    """A provider's price for a machine, in US dollars."""
 
     per_hour: Money
     day: date  # on which it was looked up
@@ -151,7 +151,7 @@ class Scripted(Protocol):
     """A back end that hands in scripts: it can show one beforehand."""
 
     def script(self, count: int = 1) -> str:
-        """For so many machines."""
+        """The script for so many machines."""
         ...
 
 
@@ -169,7 +169,7 @@ class RefusedError(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all back ends of one master share."""
+    """The things that all back ends of one master share."""
 
     master_id: str  # random, kept in the state folder: marks what is ours at every provider
     state_folder: str  # on this machine; a back end may keep a folder of its own name in it

@@ -48,7 +48,7 @@ def read(kind: type[T], offering: Offering) -> T:
 
 
 def _fit(value: Any, hint: Any) -> tuple[bool, Any]:
-    """Whether a value is of that type, and what it is then."""
+    """Two answers: True if a value is of that type, and the value as that type."""
     if typing.get_origin(hint) in UNIONS:
         for option in typing.get_args(hint):
             fits, taken = _fit(value, option)

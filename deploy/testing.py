@@ -51,10 +51,10 @@ class Bench:
     listen: str = ""  # what the master binds; "": the same
     broken: tuple[Offering, Site] | None = None  # machines asked for so never come up
     crowded: Callable[[], AbstractAsyncContextManager[None]] | None = None
-    """While entered, there is no room for a machine: it has to queue."""
+    """Leave no room for a machine while this is entered: it has to queue."""
     preempt: Callable[[MachineId, Sighting], Awaitable[None]] | None = None
     leftovers: Callable[[], Awaitable[Sequence[str]]] | None = None
-    """What of this site still runs, asked of the provider itself and not through the back end."""
+    """Everything of this site that still runs, asked of the provider and not of the back end."""
     lease_seconds: float = 5.0  # of a machine that hears nothing; longer than its set-up takes
     patience_seconds: float = 60.0  # from the request until a machine has joined, at worst
 

@@ -23,7 +23,7 @@ _LOG_LINES: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How long each step took, as it is felt here."""
+    """The seconds that each step took, as it is felt here."""
 
     queued_seconds: float  # of the next, uncharged in the back end's queue
     join_seconds: float  # from the request until the worker had joined
@@ -115,7 +115,7 @@ class _Watch:
         return self.seen
 
     async def explained(self, said: str) -> str:
-        """With the last lines of the worker's log."""
+        """The reason with the last lines of the worker's log."""
         try:
             lines = (await self._backend.log(self._machine)).strip().splitlines()
         except BackendError as error:

@@ -1,4 +1,4 @@
-"""What a file may hold, as pydantic models; the first mistake in it as one sentence."""
+"""Checks of files as pydantic models; the first mistake in one as one sentence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ class Schedule(TypedDict):
 
 
 class TaskResult(TypedDict):
-    """What came of one task."""
+    """The result of one task."""
 
     bag: int
     task: int
@@ -124,7 +124,7 @@ class Bag:
         return await self._client.ask("status", bag=self.number)
 
     async def schedules(self) -> list[Schedule]:
-        """What is offered; empty before the sample is complete."""
+        """The schedules on offer; empty before the sample is complete."""
         facts = await self._client.ask("schedules", bag=self.number)
         found: list[Schedule] = facts["schedules"]
         return found
@@ -185,7 +185,7 @@ class Bag:
         return pd.DataFrame(rows)
 
     async def log(self, task: int, *, err: bool = False) -> bytes:
-        """What the task wrote, once it has ended."""
+        """The output of the task, once it has ended."""
         data: bytes = b""
         while True:
             piece = await self._client.ask(
@@ -196,7 +196,7 @@ class Bag:
                 return data
 
     def follow_log(self, task: int, *, err: bool = False) -> AsyncIterator[Output]:
-        """What the task writes, as it does; ends when the task will not run (again)."""
+        """The output of the task as it comes; ends when the task will not run (again)."""
         return follow_log(self._client, self.number, task, err=err)
 
     async def cancel(self, reason: str = "cancelled by the user") -> Body:
@@ -376,7 +376,7 @@ class SyncClient:
 
 
 class _Connecting:
-    """What `connect` returns: opened by `with` or by `async with`."""
+    """The connection that `connect` returns: opened by `with` or by `async with`."""
 
     def __init__(self, access: Access, timeout_seconds: float) -> None:
         self._access = access

@@ -131,7 +131,7 @@ class Link:
     # --- the connection ---
 
     async def up(self, seconds: float) -> str:
-        """Why the master has not let us in; empty if it has."""
+        """The reason why the master has not let us in; empty if it has."""
         why = f"does not answer within {seconds:g} s"
         limit = seconds
         loop = asyncio.get_running_loop()

@@ -36,7 +36,7 @@ class Document:
     flags: Mapping[str, str] = field(default_factory=dict)  # options named otherwise than their key
 
     def where(self, keys: Sequence[str | int]) -> str:
-        """How a message names the place: "sweep.toml, line 3: `grid.alpha`", or "--timeout"."""
+        """The name of a place in a message: "sweep.toml, line 3: `grid.alpha`", or "--timeout"."""
         dotted = ""
         for key in keys:
             step = f"[{key + 1}]" if isinstance(key, int) else _printable(key)
@@ -120,7 +120,7 @@ def read_document(path: str | Path, what: str, *, kinds: Sequence[str] = ("toml"
 
 
 def sentence(place: str, said: str) -> str:
-    """What a message looks like: where, and what."""
+    """The form of a message: where, and what."""
     return f"{place}: {said}" + ("" if said.endswith((".", "?")) else ".")
 
 
@@ -199,7 +199,7 @@ def _from_yaml(text: str) -> Any:
 
 
 def _stands_for(data: Any, known: dict[int, int]) -> int:
-    """How many values these are if each alias is written out; nothing contains itself here."""
+    """The number of values when each alias is written out; nothing contains itself here."""
     if not isinstance(data, list | dict):
         return 1
     if (count := known.get(id(data))) is None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast the service is: real masters and workers in processes of their own, peers beside them.
+"""Speed of the service: real masters and workers in processes of their own, peers beside them.
 
 usage: scripts/bench.py NAME… [--quick] [--json]
 """

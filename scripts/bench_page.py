@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long the web page takes to open and what it weighs, in a real browser.
+"""Seconds and bytes that the web page takes to open, in a real browser.
 
 usage: scripts/bench_page.py [--quick] [--json]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long planning takes, on one core, nothing remembered from the plan before.
+"""Seconds that planning takes, on one core, nothing remembered from the plan before.
 
 usage: scripts/bench_planner.py [--quick] [--json]
 """

@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class Harm(Protocol):
-    """What is done in a drill."""
+    """The harm that is done in a drill."""
 
     @property
     def words(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What a measuring script prints: published figures beside ours, and bars that hold or fall short.
+"""Figures of measuring scripts: the published beside ours, bars that hold or fall short.
 
 A table for people; with `--json` one object, last on standard output:
 {"name":…, "figures":[{"what":…, "published":…, "ours":…, "unit":…}],

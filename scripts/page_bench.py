@@ -31,7 +31,7 @@ def chromium(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def master(state: Path, *words: str | Path) -> Iterator[dict[str, Any]]:
-    """What it tells as it begins, and its process id as `pid`."""
+    """The facts that a master tells as it begins, and its process id as `pid`."""
     command = [BATS, "master", "--state", state, "--web", "0", "--json", "-q", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -43,6 +43,6 @@ def master(state: Path, *words: str | Path) -> Iterator[dict[str, Any]]:
 
 
 def bats(state: Path, *words: str | Path) -> str:
-    """What a command prints, of the master in this state folder."""
+    """The words that a command prints, of the master in this state folder."""
     command = [BATS, words[0], "--state", state, *words[1:]]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

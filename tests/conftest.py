@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""The frame of all tests: no process outlives them, no example depends on chance."""
 
 import os
 import signal

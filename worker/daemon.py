@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 async def serve(ticket: Ticket, lifeline: Lifeline) -> int:
-    """Until the master, the lease, a signal or the guardian's death ends it; the exit code."""
+    """Serve until the master, the lease, a signal or the guardian's death; the exit code."""
     folder = _state_folder(ticket)
     lock = _lock(folder)
     _raise_file_limit()

@@ -2,9 +2,10 @@
 
 The daemon runs as a child of this one. Whatever the daemon started is a descendant of this process
 and stays one, for it adopts orphans (it is a "subreaper"): not even a task that left its group or
-session gets away. When the daemon ends, however it ends, all descendants are killed and the
-machine's power-off hook is run. A daemon that is frozen or hangs is ended with its lease, of which
-it tells over a pipe. The daemon, in turn, ends everything at the other end of that pipe closing.
+session gets away. When the daemon ends, however it ends, all descendants are killed, as far as they
+can be, and the machine's power-off hook is run. A daemon that is frozen or hangs is ended with its
+lease, of which it tells over a pipe. The daemon, in turn, ends everything at the other end of that
+pipe closing.
 """
 
 import contextlib
@@ -18,7 +19,13 @@ from collections.abc import Callable
 from typing import Final
 
 from bats.common.ticket import LEASE_ENDED
-from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants, send
+from bats.worker.processes import (
+    UNKILLABLE_SECONDS,
+    adopt_orphans,
+    bury_orphans,
+    end_descendants,
+    send,
+)
 
 _LEASE: Final = struct.Struct("d")
 _LOOK_SECONDS: Final = 1.0  # at the lease's end
@@ -35,7 +42,7 @@ class Lifeline:
         self._lease = lease
 
     def lease_ends(self, at: float) -> None:
-        """On the boot clock."""
+        """The end of the lease on the boot clock."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._lease, _LEASE.pack(at))
 
@@ -57,14 +64,15 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     for number in _FORWARDED:
         signal.signal(number, lambda received, _: send(child, received))
     code = _watch(child, lease_read)
-    end_descendants()
+    if left := end_descendants(UNKILLABLE_SECONDS):
+        _say(f"these processes could not be killed and live on: {', '.join(map(str, left))}")
     if power_off:
         _power_off(power_off)
     return code
 
 
 def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
-    """In the child, which never returns into the caller's code."""
+    """Run the daemon in the child, which never returns into the caller's code."""
     code = 70
     try:
         os.setpgid(0, 0)  # Ctrl-C goes to the guardian, which forwards it once
@@ -81,7 +89,7 @@ def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
 
 
 def _watch(child: int, lease: int) -> int:
-    """Until the daemon has ended; it is killed when it lives on after its lease."""
+    """Watch until the daemon has ended; it is killed when it lives on after its lease."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

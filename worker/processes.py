@@ -9,6 +9,9 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
+UNKILLABLE_SECONDS: Final = 2.0
+"""What lives so long after SIGKILL is not waited for."""
+
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
@@ -36,19 +39,26 @@ def descendants(of: int) -> list[int]:
 
 
 def start_of(pid: int) -> float:
-    """When the process started, on the boot clock."""
+    """The start of the process, on the boot clock."""
     line = Path(f"/proc/{pid}/stat").read_bytes()
     return int(line.rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
 
 
-def end_descendants() -> None:
-    """Kill until none is left: a dying parent hands its children to us."""
+def end_descendants(within_seconds: float) -> list[int]:
+    """Kill until none is left, for a dying parent hands its children to us; those that stay.
+
+    What another user runs, or what hangs in the kernel, cannot be killed and is not waited for.
+    """
+    deadline = time.monotonic() + within_seconds
     while living := descendants(os.getpid()):
         for pid in living:
             send(pid, signal.SIGKILL)
         bury_orphans()
+        if time.monotonic() >= deadline:
+            return living
         time.sleep(0.002)
     bury_orphans()
+    return []
 
 
 def bury_orphans(others: Container[int] = ()) -> None:

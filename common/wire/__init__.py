@@ -1,1 +1,1 @@
-"""How messages look and travel: codec, keys, sockets, files in pieces."""
+"""Messages on their way: codec, keys, sockets, files in pieces."""

@@ -100,7 +100,7 @@ def decode(frame: bytes | memoryview) -> Message:
 
 
 def name_of(frame: bytes | memoryview) -> str:
-    """For a log line about a frame that was refused: the name of its type, or how it starts."""
+    """The name of a refused frame's type, or how it starts: for a line of the log."""
     try:
         return _kind_of(frame).name
     except ProtocolError:

@@ -28,7 +28,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a client or a hand-started worker needs to reach a master."""
+    """Addresses and keys with which a client or a hand-started worker reaches a master."""
 
     role: Role
     master: tuple[str, ...]  # addresses to try, "tcp://host:port"

@@ -1,4 +1,4 @@
-"""How every socket of BaTS is set up: encrypted, bounded in memory, quick to notice a dead peer.
+"""The settings of every socket: encrypted, bounded in memory, quick to notice a dead peer.
 
 The master's socket admits nobody unless an authenticator answers for it (ZAP, always enforced).
 Routing ids are left to ZeroMQ, so that no peer can take another's: who a peer is follows from its

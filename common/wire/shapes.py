@@ -1,4 +1,4 @@
-"""What a message's field may hold: one check per field, built from its annotation.
+"""Checks of a message's fields: one for each, built from its annotation.
 
 Numbers are finite and not negative, except where `_RANGES` says so. Text and lists are bounded
 by the size of the frame they came in.

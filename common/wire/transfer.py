@@ -29,7 +29,7 @@ class Download:
         return self.held >= self.total
 
     def ask(self, now: float) -> list[int]:
-        """What to want now; nothing while enough is under way, all again if nothing comes."""
+        """The pieces to want now; none while enough is under way, all again if nothing comes."""
         if self._asked > self.held and now - self._heard_at >= _ASK_AGAIN_SECONDS:
             self._asked = self.held
         if self._asked == self.held:
@@ -46,5 +46,5 @@ class Download:
         self._heard_at = now
 
     def again(self) -> None:
-        """On a new connection: nothing is under way any more."""
+        """Forget what is under way: the connection is a new one."""
         self._asked = self.held

@@ -1,4 +1,4 @@
-"""What was asked of a batch system, kept in a folder that its nodes see.
+"""Records of what a batch system was asked for, in a folder that its nodes see.
 
 A run is one submission: an array of jobs for machines with consecutive numbers. Its folder holds,
 for the job with index i,
@@ -43,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a worker ended, as its own job wrote down."""
+    """The end of a worker, as its own job wrote it down."""
 
     code: int
     ran_seconds: float
@@ -81,7 +81,7 @@ class Book:
         self._save(replace(run, job=job))
 
     def forget(self, run: Run) -> None:
-        """It was never submitted."""
+        """Forget a run that was never submitted."""
         shutil.rmtree(self.folder(run), ignore_errors=True)
         for machine in run.machines:
             self._runs.pop(machine, None)
@@ -108,7 +108,7 @@ class Book:
         return Sighting(**{**facts, "state": State(facts["state"]), "gone": gone})
 
     def revive(self, machines: Iterable[MachineId]) -> None:
-        """They live, though some may have been held to be gone."""
+        """Enter that these machines live, though some may have been held to be gone."""
         for machine in machines:
             if self.find(machine):
                 self._path(machine, "end").unlink(missing_ok=True)
@@ -132,7 +132,7 @@ class Book:
         return "\n".join(tail.splitlines()[-LOG_LINES:])
 
     def age_seconds(self, machine: MachineId) -> float:
-        """Since it was asked for."""
+        """The seconds since it was asked for."""
         run = self._runs[machine]
         return max(0.0, time.time() - (self.folder(run) / "run.json").stat().st_mtime)
 
@@ -149,7 +149,7 @@ class Book:
 
 
 def _consecutive(tickets: Sequence[Ticket]) -> Iterator[list[Ticket]]:
-    """In groups of machines whose numbers follow one another and that ask for the same."""
+    """Tickets in groups: machines whose numbers follow one another and that ask for the same."""
     group: list[Ticket] = []
     for ticket in sorted(tickets, key=lambda ticket: ticket.machine):
         if group and (

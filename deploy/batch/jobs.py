@@ -61,7 +61,7 @@ exit $code
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What an offering's table may say for each batch system."""
+    """Settings that an offering may have at every batch system."""
 
     worker: tuple[str, ...] = ()  # starts the worker on a node; () is this installation
     setup: tuple[str, ...] = ()  # shell lines before that: module load ...
@@ -125,11 +125,11 @@ class Batch(abc.ABC):
         """All jobs of this user that are there, and those that ended lately, if they are told."""
 
     def _limit_seconds(self) -> float:
-        """After how long the batch system kills a job, if its accounts do not always say so."""
+        """The seconds until the batch system kills a job, if accounts do not always tell."""
         return math.inf
 
     async def _account(self, machine: MachineId) -> Job | None:  # noqa: ARG002
-        """What the accounts tell of a job that is no longer among `_jobs`; not all keep some."""
+        """The account of a job that is no longer among `_jobs`; some systems keep none."""
         return None
 
     @abc.abstractmethod
@@ -138,7 +138,7 @@ class Batch(abc.ABC):
     # --- what they have in common ---
 
     def script(self, count: int = 1) -> str:
-        """What would be handed in for so many machines."""
+        """The script that would be handed in for so many machines."""
         return self._script(Run(MachineId(0), count, self._offering.slots))
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
@@ -195,13 +195,13 @@ class Batch(abc.ABC):
         return await asyncio.to_thread(self._book.log, machine)
 
     async def close(self) -> None:
-        """Nothing is held open; what is written down stays."""
+        """Do nothing: no connection is held open, and what is written down stays."""
         self._vanished.clear()
 
     # --- starting ---
 
     async def _known(self, tickets: Iterable[Ticket]) -> Mapping[MachineId, Sighting]:
-        """Those asked for before; a run that was perhaps never handed in is forgotten if so."""
+        """Machines asked for before; a run that perhaps was never handed in is forgotten."""
         entered = {t.machine: run for t in tickets if (run := self._book.find(t.machine))}
         unsure = {run.first: run for run in entered.values() if not run.job}
         if unsure:
@@ -242,7 +242,7 @@ class Batch(abc.ABC):
     # --- looking ---
 
     async def _ours(self) -> Mapping[MachineId, Job]:
-        """By the names of the jobs: what was written down does not matter here."""
+        """Jobs of ours by their names: what was written down does not matter here."""
         found = {}
         for job in await self._jobs():
             first = job.name.removeprefix(self._prefix)
@@ -272,7 +272,7 @@ class Batch(abc.ABC):
         return self._ended(machine, Sighting(State.GONE, address, charged, gone, detail))
 
     def _missing(self, machine: MachineId) -> Sighting:
-        """Of a job that the batch system does not tell of (any more, or yet)."""
+        """The sighting of a job that the batch system does not tell of (any more, or yet)."""
         charged = self._charged.get(machine)
         asked = self._book.stopping(machine)
         left = self._book.exit(machine)
@@ -310,5 +310,5 @@ class Batch(abc.ABC):
 
 
 def _word(text: str) -> str:
-    """As every batch system takes it in a job's name."""
+    """The name as every batch system takes it for a job."""
     return re.sub(r"[^A-Za-z0-9_.]", "_", text)

@@ -124,7 +124,7 @@ class Sge(Batch):
         return [await self._explained(job) if job.doomed else job for job in jobs]
 
     async def _explained(self, job: Job) -> Job:
-        """Why a job is in error: `qstat` alone does not say."""
+        """The reason why a job is in error: `qstat` alone does not say."""
         told = (await _sge("qstat", "-j", job.id.split(".")[0])).stdout
         found = re.search(r"^error reason\s+\d+:\s+(.+)$", told, re.MULTILINE)
         return replace(job, detail=f"{job.detail}: {found[1].strip()}") if found else job
@@ -184,7 +184,7 @@ def _listed(entry: Element, queue: Element | None) -> Iterator[Job]:
 
 
 def _state(letters: str) -> tuple[State, str, bool]:
-    """What qstat's letters mean; whether the job is beyond hope."""
+    """The meaning of qstat's letters, and True if the job is beyond hope."""
     if "E" in letters:
         return State.GONE, "Grid Engine could not start its job", True
     if "d" in letters:
@@ -217,14 +217,14 @@ def _accounted(record: str, run: Run, index: int) -> Job:
 
 
 def _tasks(text: str) -> Iterator[int]:
-    """From Grid Engine's lists: `3`, `1-4:1`, `1,3-9:2`."""
+    """Numbers from Grid Engine's lists: `3`, `1-4:1`, `1,3-9:2`."""
     for found in TASKS.finditer(text):
         first, last, step = (int(part or 0) for part in found.groups())
         yield from range(first, (last or first) + 1, step or 1)
 
 
 def _since(local_time: str | None) -> float:
-    """Until now, from a time as Grid Engine tells it: that of this machine's own clock."""
+    """The seconds since a time that Grid Engine tells: by this machine's own clock."""
     if not local_time:
         return 0.0
     return max(0.0, time.time() - datetime.fromisoformat(local_time).timestamp())

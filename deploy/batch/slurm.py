@@ -171,7 +171,7 @@ def _job(line: str) -> Job | None:
 
 
 def _exit_code(status: str) -> int:
-    """As a shell would say it: from `code:signal`, or the number that `wait` gives."""
+    """The exit code as a shell says it: from `code:signal`, or the number that `wait` gives."""
     if ":" in status:
         code, number = (int(part) for part in status.split(":"))
     else:
@@ -189,7 +189,7 @@ def _seconds(clock: str) -> float:
 
 
 async def _slurm(program: str, *arguments: str, stdin: str = "") -> Finished:
-    """Without the variables of a job that the master itself may run in: they are options, too."""
+    """An environment without the variables of our own job: they would count as options."""
     ours = [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_", "SQUEUE_"))]
     strange = [word for name in ours if name != "SLURM_CONF" for word in ("-u", name)]
     clean = ("env", *strange) if strange else ()

@@ -1,4 +1,4 @@
-"""What we ask of Amazon's API, and what it tells; every call waits, so it is made in a thread."""
+"""Calls of Amazon's API; each of them waits, so it is made in a thread."""
 
 import re
 import threading
@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """As it is told; times are Amazon's, so that our clock may be wrong."""
+    """An instance as Amazon tells it; times are Amazon's, so that our clock may be wrong."""
 
     id: str
     state: str
@@ -94,7 +94,7 @@ class Account:
         return str(self._ec2().meta.region_name)
 
     def run(self, machine: MachineId, user_data: bytes) -> Instance:
-        """Asked again with the same machine, it gives the instance that was started before."""
+        """Start an instance. Asked again with the same machine, it gives the one started before."""
         tags = {**self._tags, "bats:machine": str(machine), "Name": f"bats-{machine}"}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         kinds = ("instance", "volume")
@@ -120,7 +120,7 @@ class Account:
         return found
 
     def interrupted(self, instances: Iterable[str]) -> set[str]:
-        """Those that Amazon has said it takes away in some two minutes."""
+        """Instances that Amazon has said it takes away in some two minutes."""
         wanted = {"instance-id": list(instances), "status-code": ["marked-for-termination"]}
         if not self._settings.spot or not wanted["instance-id"]:
             return set()
@@ -147,7 +147,7 @@ class Account:
         self._s3().put_object(Bucket=self._settings.bucket, Key=name, Body=data)
 
     def url(self, name: str) -> str:
-        """Whoever has it can fetch what was put there, for an hour."""
+        """An address from which anybody who has it can fetch what was put there, for an hour."""
         where = {"Bucket": self._settings.bucket, "Key": name}
         signed = self._s3().generate_presigned_url(
             "get_object", Params=where, ExpiresIn=URL_SECONDS

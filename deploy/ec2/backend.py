@@ -53,7 +53,7 @@ TAKEN: Final = "Amazon took it away"
 
 
 class Ec2:
-    """What an instance is stands in its tags: nothing has to be written down here."""
+    """Instances of EC2. Their tags say whose they are: nothing has to be written down here."""
 
     def __init__(self, offering: Offering, site: Site) -> None:
         self._offering = offering
@@ -78,7 +78,7 @@ class Ec2:
         return await self._do(self._check)
 
     async def price(self) -> Price:
-        """What an instance of this offering costs now."""
+        """The price of an instance of this offering now."""
         return await self._do(self._account.price)
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
@@ -213,7 +213,7 @@ class Ec2:
         return Sighting(State.GONE, told.address, charged, gone, detail)
 
     def _last_words(self, told: Instance) -> tuple[Gone, str]:
-        """Why an instance shut itself down."""
+        """The reason why an instance shut itself down."""
         log = self._account.console(told.id)
         code = exit_code(log)
         if taken_away(log):

@@ -1,4 +1,4 @@
-"""Which of Amazon's refusals pass by themselves, and how they are said to the user."""
+"""Amazon's refusals: those that pass by themselves, and how all are said to the user."""
 
 from typing import Final
 

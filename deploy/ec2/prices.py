@@ -1,4 +1,4 @@
-"""What Amazon asks for an instance now: the Price List for on-demand, the history for spot."""
+"""Amazon's prices now: the Price List for on-demand, the history for spot."""
 
 import json
 from datetime import UTC, datetime

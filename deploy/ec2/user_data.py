@@ -1,4 +1,4 @@
-"""What an instance does when it boots: get the worker, start it, shut down when it has ended.
+"""The first script of an instance: get the worker, start it, shut down when it has ended.
 
 The text is handed to Amazon and can be read on the instance by everything that runs there, so the
 ticket in it is good once, and not for long. The instance always ends itself: when a line of the
@@ -88,14 +88,14 @@ RUN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an instance gets the worker from."""
+    """The place from which an instance gets the worker."""
 
     setup: tuple[str, ...]  # shell lines
     worker: tuple[str, ...]  # the command that then starts it
 
 
 def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
-    """From a URL; where the compiled parts do not fit, pip adds them."""
+    """A worker fetched from a URL; where the compiled parts do not fit, pip adds them."""
     setup = FETCH.format(
         url=url, sha256=payload.sha256, folder=FOLDER, requires=shlex.join(requires)
     )
@@ -103,7 +103,7 @@ def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
 
 
 def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
-    """As boto3 takes it: compressed if it is long. Raises ValueError if it is too long even so."""
+    """The user data as boto3 takes it, compressed if long. Raises ValueError if still too long."""
     single = replace(ticket, single_use=True, power_off=f"(sleep {LATER_SECONDS}; {POWER_OFF}) &")
     text = SCRIPT.format(
         word=WORD,
@@ -124,13 +124,13 @@ def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
 
 
 def exit_code(console: str) -> int | None:
-    """What the console says of how the worker ended."""
+    """The worker's exit code, as the console tells it."""
     said = console.rpartition(WORD)[2].split(maxsplit=1) if WORD in console else []
     return int(said[0]) if said and said[0].isdigit() else None
 
 
 def taken_away(console: str) -> bool:
-    """Whether the console says that the provider announced it."""
+    """True if the console says that the provider announced it."""
     return any(line.startswith(NOTICE) for line in console.splitlines())
 
 

@@ -1,1 +1,1 @@
-"""What runs on the host where workers run, sent there or installed."""
+"""Programs for the host where workers run, sent there or installed."""

@@ -22,7 +22,7 @@ PIP_BRIEF = ("--retries", "1", "--disable-pip-version-check", "--target")
 
 
 def probe(folder: str, *addresses: str) -> dict[str, object]:
-    """What this host has, and which of the master's addresses (`host:port`) can be reached."""
+    """Facts of this host, and the addresses of the master (`host:port`) that it can reach."""
     home = Path(folder).expanduser()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {

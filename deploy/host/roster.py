@@ -42,7 +42,7 @@ class Process:
         return max(0.0, _since_boot() - self.start_ticks / TICKS_PER_SECOND)
 
     def charged_seconds(self, queue_seconds: float) -> float | None:
-        """For how long it is charged whose emulated queue lasts so long; None while it does."""
+        """The charged seconds after an emulated queue of so many; None while it waits there."""
         age = self.age_seconds()
         return age - queue_seconds if age >= queue_seconds else None
 
@@ -59,7 +59,7 @@ def find(pid: int) -> Process | None:
 
 
 class Roster:
-    """Whoever knows the folder knows the machines: nothing is kept in memory."""
+    """Machines of a folder. All of it is in files: nothing is kept in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -136,7 +136,7 @@ class Roster:
             for fd in _unended(waiting, grace_seconds):
                 with contextlib.suppress(ProcessLookupError):
                     if waiting[fd].lives():
-                        _kill_below(waiting[fd].pid)
+                        _kill_below(waiting[fd].pid, grace_seconds)
                         signal.pidfd_send_signal(fd, signal.SIGKILL)
             _unended(waiting, grace_seconds)
         finally:
@@ -185,12 +185,14 @@ def _unended(waiting: Mapping[int, Process], limit_seconds: float) -> Sequence[i
     return list(left)
 
 
-def _kill_below(pid: int) -> None:
+def _kill_below(pid: int, within_seconds: float) -> None:
     """All that a worker started; it adopts what those leave, so nothing gets away while it lives.
 
-    What is frozen does not see that its guardian is gone, and would stay for ever.
+    What is frozen does not see that its guardian is gone, and would stay for ever. What cannot be
+    killed is not waited for.
     """
-    while below := _descendants(pid):
+    deadline = time.monotonic() + within_seconds
+    while (below := _descendants(pid)) and time.monotonic() < deadline:
         for one in below:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(one, signal.SIGKILL)

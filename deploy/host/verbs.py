@@ -1,4 +1,4 @@
-"""What a host does when asked from afar: `python3 -I FOLDER VERB ROSTER ...`, answered in JSON.
+"""Verbs of a host: `python3 -I FOLDER VERB ROSTER ...`, answered in JSON.
 
 start ROSTER               tickets on standard input (see `bats.deploy.host.keeper`)
 look ROSTER MACHINE...     a line for each: what became of it

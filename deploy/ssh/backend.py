@@ -173,7 +173,7 @@ class Ssh:
     async def _start_new(
         self, left: Sequence[Ticket]
     ) -> tuple[dict[MachineId, Sighting], list[BackendError]]:
-        """What became of those that were asked for, and why hosts could not be asked."""
+        """Sightings of those that were asked for, and the reasons why hosts could not be asked."""
         started: dict[MachineId, Sighting] = {}
         errors: dict[str, BackendError] = {}
         while left and (placed := await self._place(left, avoid=errors)):
@@ -245,7 +245,7 @@ class Ssh:
         return self._last.get(machine, Sighting(State.REQUESTED))
 
     def _unseen(self, name: str, machine: MachineId, error: BackendError) -> Sighting:
-        """What to say of a machine whose host does not answer."""
+        """The sighting of a machine whose host does not answer."""
         since = self._silent.setdefault(name, time.monotonic())
         silent_seconds = time.monotonic() - since
         last = self._last.get(machine, Sighting(State.REQUESTED, name))

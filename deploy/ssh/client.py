@@ -110,7 +110,7 @@ class Client:
         return (*ALWAYS, "-o", "ClearAllForwardings=yes", *share, *self._options)
 
     def alone(self) -> tuple[str, ...]:
-        """For a connection of its own, that lives as long as its process."""
+        """Options for a connection of its own, that lives as long as its process."""
         return (*ALWAYS, "-o", "ControlMaster=no", "-o", "ControlPath=none", *self._options)
 
     async def close(self) -> None:
@@ -122,5 +122,5 @@ class Client:
 
 
 def _escaped(path: Path) -> str:
-    """As ssh reads a path in its configuration, between quotes."""
+    """A path as ssh reads it in its configuration, between quotes."""
     return str(path).replace("%", "%%")

@@ -52,16 +52,16 @@ class Host:
                 await self._prepare()
 
     async def reaches(self, addresses: Sequence[str]) -> bool:
-        """Whether any of these (`host:port`) can be reached from there."""
+        """True if any of these (`host:port`) can be reached from there."""
         found = await self._bootstrap(ANSWER_SECONDS, "probe", self._folder, *addresses)
         return any(found["reaches"])
 
     def state_folder(self, machine: MachineId) -> str:
-        """Where a worker there keeps its own things; known once it is prepared."""
+        """The folder where a worker there keeps its own things; known once it is prepared."""
         return f"{self._roster}/{machine}/state"
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, str]:
-        """What went wrong with each, "" if nothing did."""
+        """Start workers; returns for each what went wrong, "" if nothing did."""
         lines = "".join(to_json(ticket) for ticket in tickets).encode()
         answers = await self._ask("start", stdin=lines)
         return {MachineId(answer["machine"]): answer["error"] for answer in answers}

@@ -1,4 +1,4 @@
-"""Which machine is on which host, and the ports of tunnels: kept in a file for the next master."""
+"""Machines by their hosts, and the ports of tunnels: kept in a file for the next master."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Places:
         return self._hosts.get(machine)
 
     def hosts(self) -> set[str]:
-        """Those with machines that are not known to be gone."""
+        """Hosts with machines that are not known to be gone."""
         return {where for machine, where in self._hosts.items() if machine not in self._gone}
 
     def on(self, host: str) -> list[MachineId]:
@@ -34,7 +34,7 @@ class Places:
         return [m for m, where in self._hosts.items() if where == host and m not in self._gone]
 
     def tunnels(self) -> dict[str, tuple[str, int]]:
-        """Of hosts with a tunnel: where it leads, and its port at the far end."""
+        """Tunnels by their hosts: where each leads, and its port at the far end."""
         return dict(self._tunnels)
 
     def take(self, machine: MachineId, host: str) -> None:
@@ -43,13 +43,13 @@ class Places:
         self._keep()
 
     def drop(self, machines: Iterable[MachineId]) -> None:
-        """They were not asked for after all."""
+        """Drop machines that were not asked for after all."""
         for machine in machines:
             del self._hosts[machine]
         self._keep()
 
     def free(self, machines: Iterable[MachineId]) -> None:
-        """They are gone; where they were is still known."""
+        """Free the places of machines that are gone; where they were is still known."""
         left = {m for m in machines if m in self._hosts} - self._gone
         if left:
             self._gone |= left

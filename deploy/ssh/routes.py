@@ -1,4 +1,4 @@
-"""How the workers of each host reach the master: by its own addresses, or through a tunnel."""
+"""Routes from the workers of each host to the master: its own addresses, or a tunnel."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Ways:
         return (f"tcp://127.0.0.1:{await self._port(host.name, bare)}",)
 
     async def reopen(self) -> None:
-        """After a restart: the workers behind tunnels know the old ports and wait for them."""
+        """Open the tunnels of an earlier life: workers behind them wait at the old ports."""
         async with self._digging:
             for name, (target, port) in self._places.tunnels().items():
                 if name not in self._tunnels and self._places.on(name):
@@ -45,7 +45,7 @@ class Ways:
         self._tunnels.clear()
 
     async def _port(self, name: str, addresses: Sequence[str]) -> int:
-        """Of the host's tunnel; one that leads where the master was before is led to it."""
+        """The port of the host's tunnel; one that leads to an earlier master is led to this one."""
         async with self._digging:
             tunnel = self._tunnels.get(name)
             if tunnel is None or tunnel.target not in addresses:

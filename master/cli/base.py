@@ -1,4 +1,4 @@
-"""What all commands share: the global options, wherever they stand, and how facts are printed."""
+"""Parts of all commands: the global options, wherever they stand, and how facts are printed."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from bats.common.money import Money, as_decimal
 T = TypeVar("T")
 
 VERSION: Final = 1
-"""Of what `--json` prints; raised when a reader of an older one would err."""
+"""The version of what `--json` prints; raised when a reader of an older one would err."""
 
 _MONEY: Final = frozenset(
     {"budget", "limit", "spent", "reserved", "left", "price", "cost", "cushion", "committed",

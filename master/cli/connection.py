@@ -1,4 +1,4 @@
-"""From the global options to the master they mean, or to what it left on disk."""
+"""Connections: from the global options to the master they mean, or to what it left on disk."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -27,7 +27,7 @@ def access_of(common: Common) -> Access:
 
 
 def has_store(common: Common) -> bool:
-    """Whether a master has left its books in the state folder."""
+    """True if a master has left its books in the state folder."""
     return (common.state / _STORE).exists()
 
 

@@ -34,7 +34,7 @@ def ask(common: Common, verb: str, **body: Any) -> dict[str, Any]:
 
 
 def exit_code(status: Mapping[str, Any]) -> int:
-    """What a command that waited for this bag should return."""
+    """The exit code of a command that waited for this bag."""
     if status.get("paused"):
         return 1
     state = status.get("state", "")

@@ -53,7 +53,7 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the options say."""
+    """The wishes that the options say."""
 
     sweep: "Sweep"
     clouds: "Clouds | None"  # None: none named, the master's
@@ -135,7 +135,7 @@ async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
 
 
 def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
-    """What would be done, as facts and in words."""
+    """The plan of a dry run, as facts and in words."""
     sweep = want.sweep
     first = range(min(_FEW, sweep.count))
     last = range(max(len(first), sweep.count - _FEW), sweep.count)
@@ -187,7 +187,7 @@ def _each(sweep: "Sweep") -> str:
 
 
 def must_be_decided(want: Wanted) -> None:
-    """Where nobody can be asked and machines cost money, the options must say what to choose."""
+    """Refuse a bag without a choice where nobody can be asked and machines cost money."""
     free = want.clouds is None or all(one.free for one in want.clouds.offerings)
     if not want.rule and not free:
         raise UsageError(

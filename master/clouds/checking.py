@@ -60,7 +60,7 @@ def site_of(mark: str, folder: Path) -> Site:
 
 
 def _folder(state: Path, mark: str) -> Path:
-    """In the state folder, for what batch systems' nodes see of this they will see of that."""
+    """A folder in the state folder: as far as nodes see that one, they see this one."""
     folder = state.expanduser().absolute() / mark
     folder.mkdir(mode=0o700, parents=True)
     return folder

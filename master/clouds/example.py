@@ -120,7 +120,7 @@ def _in_order(some: tuple[Queue, ...]) -> list[Queue]:
 
 
 def _writable(name: str) -> bool:
-    """Whether it can stand between quotes and in a comment."""
+    """True if a text can stand between quotes and in a comment."""
     return name.isprintable() and not set(name) & {'"', "\\"}
 
 

@@ -1,4 +1,4 @@
-"""What this computer gives access to: batch systems, hosts of the ssh config, AWS credentials."""
+"""Access that this computer gives: batch systems, hosts of the ssh config, AWS credentials."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def look_around(environment: Mapping[str, str] = os.environ) -> Found:
 
 
 def partitions(sinfo: str) -> tuple[Queue, ...]:
-    """From lines such as `debug*|8/24/0/32`: the name, then cores taken, idle, other and in all."""
+    """Partitions from lines such as `debug*|8/24/0/32`: name; cores taken, idle, other, all."""
     found: dict[str, Queue] = {}
     for line in sinfo.splitlines():
         name, _, cores = line.strip().partition("|")
@@ -57,7 +57,7 @@ def partitions(sinfo: str) -> tuple[Queue, ...]:
 
 
 def queues(qstat: str) -> tuple[Queue, ...]:
-    """From the table of `qstat -g c`: name, load, used, reserved, available and total slots, ..."""
+    """Queues from the table of `qstat -g c`: name, load, used, reserved, available, total."""
     rows = [line.split() for line in qstat.splitlines()]
     return tuple(Queue(row[0], int(row[5])) for row in rows if len(row) >= 6 and row[5].isdecimal())
 

@@ -51,7 +51,7 @@ class OfferingTable(Checked):
     @model_validator(mode="before")
     @classmethod
     def _takes_the_table_of_its_back_end(cls, data: Any) -> Any:
-        """Of `[offering.slurm]` and `backend = "slurm"` one is enough."""
+        """Take either `[offering.slurm]` or `backend = "slurm"` for the other: one is enough."""
         if not isinstance(data, Mapping) or isinstance(data.get("backend", ""), list | dict):
             return data
         keys, known = dict(data), names()

@@ -1,4 +1,4 @@
-"""What providers ask for machines now, and writing that into a clouds file with its date."""
+"""Providers' prices now, and writing them into a clouds file with their date."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _PRICED: Final = re.compile(r"\s*priced\s*=.*")
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What came of looking one offering's price up."""
+    """The outcome of looking one offering's price up."""
 
     offering: Offering
     price: Price | None
@@ -32,7 +32,7 @@ class Looked:
 
     @property
     def hourly(self) -> Money:
-        """By the file, which may count in other ATUs."""
+        """The price of an hour by the file, which may count in other ATUs."""
         return Money(round(self.offering.price * 3600 / self.offering.atu_seconds))
 
     @property
@@ -41,7 +41,7 @@ class Looked:
 
 
 async def look_up(offerings: Iterable[Offering], state: Path) -> list[Looked]:
-    """Of those whose back end can tell."""
+    """Look up the prices of offerings whose back end can tell."""
     told = []
     for offering in offerings:
         try:

@@ -1,4 +1,4 @@
-"""From a clouds file to the offerings it means; without one, this computer for nothing."""
+"""Clouds files and the offerings they mean; without one, this computer for nothing."""
 
 import os
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ def this_computer() -> Clouds:
 
 
 def price_of_atu(price: Money, per_seconds: float, atu_seconds: float) -> Money:
-    """What one ATU costs: exact where it can be, else rounded up to the smallest unit."""
+    """The price of one ATU: exact where it can be, else rounded up to the smallest unit."""
     numerator, denominator = atu_seconds.as_integer_ratio()
     per_numerator, per_denominator = per_seconds.as_integer_ratio()
     return Money(-(-price * numerator * per_denominator // (denominator * per_numerator)))
@@ -138,7 +138,7 @@ def _beside(table: OfferingTable, folder: Path) -> dict[str, Any]:
 
 
 def _check_settings(offering: Offering) -> None:
-    """By the back end's own table of settings, so that a slip is told before anything starts."""
+    """Check settings by the back end's own table, so that a slip is told before anything starts."""
     target = BACKENDS.get(offering.backend)
     if target is None:
         return  # another package's: it checks its own when it is made

@@ -1,1 +1,1 @@
-"""What became of a bag and its money, for people: figures, charts, one HTML page, tables."""
+"""Reports of a bag and its money, for people: figures, charts, one HTML page, tables."""

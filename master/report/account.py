@@ -90,7 +90,7 @@ def account(reader: Reader, number: BagId) -> Account:
 
 
 def _offer(engine: Engine) -> Schedule | None:
-    """What was told of the schedule that has just been chosen."""
+    """The promises that came with the schedule that has just been chosen."""
     name = engine.headline().chosen
     chosen = [one for one in engine.promised() if one.name == name]
     bounds = [predict(question) for question in engine.questions(chosen)]

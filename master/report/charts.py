@@ -87,7 +87,7 @@ def _curve(
 
 
 def histogram(runtimes: Mapping[int, int], cluster: str, width: float) -> str:
-    """How many tasks took how long on this cluster; the scale of time is logarithmic."""
+    """A histogram of runtimes on this cluster; the scale of time is logarithmic."""
     count = sum(runtimes.values())
     drawing = Drawing(width, 120.0, f"Runtimes of {count:,} tasks on {cluster}")
     if not count:
@@ -182,7 +182,7 @@ def _free_place(
     taken: list[tuple[float, float, float]],
     edges: tuple[float, float, float],
 ) -> tuple[float, float] | None:
-    """Where words beside a dot hide no others; those that fit nowhere are in the dot's hint."""
+    """A place for words beside a dot where they hide no others; else they are in the dot's hint."""
     left, right, base = edges
     for begins, line in (
         (x + 9, y - 8),

@@ -1,4 +1,4 @@
-"""How machines spent their time, read off a bag's journal in one pass and in bounded memory.
+"""Machines' time by its use, read off a bag's journal in one pass and in bounded memory.
 
 The journal alone knows every attempt: also copies that came second, which the store only counts.
 """
@@ -29,7 +29,7 @@ N = TypeVar("N", int, float)
 
 
 class Use(IntEnum):
-    """What an attempt was good for."""
+    """The use of an attempt."""
 
     TASK = 0  # gave its task's result, after the schedule was chosen
     SAMPLE = 1  # began before that: it told how long tasks take
@@ -47,7 +47,7 @@ class Span:
 
 
 class MachineTime:
-    """What one machine did with its slots, in seconds."""
+    """The time of one machine's slots by its use, in seconds."""
 
     __slots__ = ("busy", "done", "runtimes", "slots", "used")
 

@@ -235,7 +235,7 @@ def _table(
 
 
 def _scroll(label: str, content: str) -> str:
-    """What is wider than a phone is moved sideways, also with the keyboard."""
+    """A frame for what is wider than a phone: it is moved sideways, also with the keyboard."""
     opening = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
     return f"{opening}{content}</div>"
 

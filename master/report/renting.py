@@ -1,4 +1,4 @@
-"""What was paid for machines: each one's bill, what its time was used for, spending over time."""
+"""Money for machines: each one's bill, the use of its time, spending over time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -103,7 +103,7 @@ def rented(
 
 
 def seconds_of(machine: Rented, time: MachineTime | None) -> Shares:
-    """What became of the time paid for, in milliseconds of a slot."""
+    """The time paid for by its use, in milliseconds of a slot."""
     if machine.since is None:
         return Shares()
     capacity = (machine.paid_until - machine.since) * machine.slots
@@ -137,7 +137,7 @@ def divided(cost: Money, shares: Shares) -> Shares:
 
 
 def spending(machines: Iterable[Rented]) -> list[tuple[float, Money]]:
-    """What had been spent when, a step for each ATU that was entered.
+    """Spending over time, a step for each ATU that was entered.
 
     Many short ATUs of a machine are told together, when the last of them was entered.
     """

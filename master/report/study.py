@@ -11,7 +11,7 @@ _WIDTH: Final = 948
 
 
 def html(facts: Mapping[str, Any], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """What `bats simulate` prints, and a drawing of price and time."""
+    """The words of `bats simulate` as a page, with a drawing of price and time."""
     title = f"What would it cost? {facts['tasks']:,} tasks simulated"
     cells = "".join(f"<tr>{_row('td', row)}</tr>" for row in rows)
     left = "".join(

@@ -126,7 +126,7 @@ def _draw_load(
     scale: float,
     y: float,
 ) -> None:
-    """How busy it was, as a filled curve."""
+    """The load as a filled curve."""
     tall = _LANE - 6
     for k, seconds in sorted(time.busy.items()):
         share = min(1.0, seconds / (bin_seconds * max(1, machine.slots)))

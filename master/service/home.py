@@ -76,7 +76,7 @@ class Home:
 
 
 def addresses(options: Options, port: int) -> tuple[str, ...]:
-    """Under which addresses this computer's master may be reached, the likeliest first."""
+    """Addresses under which this computer's master may be reached, the likeliest first."""
     if options.reach:
         return tuple(_address(host, port) for host in options.reach)
     if not _is_any(options.bind):

@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 
 class Master:
-    """Used as `async with Master(options) as master`; then `master.access` reaches it."""
+    """A master, used as `async with Master(options) as master`; then `master.access` reaches it."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -142,7 +142,7 @@ class Master:
             await self.web.start()
 
     async def _close(self) -> None:
-        """In the opposite order of opening; what fails is told, and the rest is closed too."""
+        """Close in the opposite order of opening; failures are told, and the rest is closed too."""
         while self._closers:
             close = self._closers.pop()
             try:
@@ -167,7 +167,7 @@ class Master:
 
     @property
     def access(self) -> Access:
-        """What a client needs to speak to this master."""
+        """Addresses and keys with which a client can speak to this master."""
         return read_access(self.home.folder / ACCESS, "client")
 
     def shut_down(self, reason: str) -> None:
@@ -275,7 +275,7 @@ class Master:
             self.ended.set_exception(error)
 
     def _load_late(self) -> None:
-        """What planning will need, so that it does not have to wait for it."""
+        """Load the modules that planning will need, so that it does not have to wait for them."""
         self._loop.run_in_executor(None, import_module, "scipy.special")
 
     def _stop_measuring(self) -> None:
@@ -291,7 +291,7 @@ _TASK_STATES: Final = ("waiting", "running", "done", "failed", "dropped")
 
 
 async def serve(options: Options, ready: Callable[[Master], None] = lambda _: None) -> None:
-    """Until a signal or a client says so. Machines live on as long as their lease."""
+    """Serve until a signal or a client ends it. Machines live on as long as their lease."""
     async with Master(options) as master:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -313,7 +313,7 @@ def _allow_many_connections() -> None:
 
 
 def _is_free(host: str, port: int) -> bool:
-    """Whether one can listen there; the port of a master that was just killed is free at once."""
+    """True if a port is free; that of a master that was just killed is so at once."""
     where = "" if host == "*" else host.strip("[]")
     family = socket.AF_INET6 if ":" in where else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

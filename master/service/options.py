@@ -1,4 +1,4 @@
-"""How a master is set up: where it keeps its state, where it listens, how patient it is."""
+"""The setup of a master: where it keeps its state, where it listens, how patient it is."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ def place_of(offering: Offering) -> Place:
 
 
 def bind_for(offerings: Iterable[Offering]) -> str:
-    """Where a master must listen for the machines of these to reach it; ssh leads its own way."""
+    """The address at which these offerings' machines reach a master; ssh leads its own way."""
     near = (
         one.backend in {"local", "manual"}
         or (one.backend == "ssh" and one.settings.get("tunnel", "auto") is not False)

@@ -1,5 +1,5 @@
-"""What a master of these offerings needs, known early: where it listens, and local machines, which
-are made ready while the heavy modules load: each takes part of a second.
+"""Needs of a master that are known early: where it listens, and local machines, which are made
+ready while the heavy modules load: each takes part of a second.
 
 Import nothing heavy here.
 """

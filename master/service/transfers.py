@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Fetching:
-    """What is to be had from one machine."""
+    """The files to be had from one machine."""
 
     waiting: deque[Wanted] = field(default_factory=deque)
     coming: dict[str, tuple[Wanted, Download]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Files:
         self._ask(machine)
 
     def again(self, machine: MachineId) -> None:
-        """It has a new connection: nothing is on its way any more."""
+        """Ask a machine anew that has a new connection: nothing is on its way any more."""
         if fetching := self._machines.get(machine):
             for _, download in fetching.coming.values():
                 download.again()

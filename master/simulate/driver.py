@@ -49,7 +49,7 @@ class Runtimes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How unkind the world is. All times in seconds; chance comes from the world's own seed."""
+    """The unkindness of the world. All times in seconds; chance comes from the world's own seed."""
 
     start_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: 0.0
     boot_seconds: float = 0.0  # charged, but the worker has not joined yet
@@ -74,7 +74,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class History:
-    """What happened, as the world saw it; independent of the engine's books."""
+    """Events as the world saw them; independent of the engine's books."""
 
     events: list[tuple[float, Event]] = field(default_factory=list)
     commands: list[list[Command]] = field(default_factory=list)
@@ -99,8 +99,7 @@ class Simulation:
         keep_events: bool = False,
         after_event: Callable[[Engine], None] = lambda _engine: None,
     ) -> None:
-        self.engine = Engine(settings)
-        self.engine.run.oracle = runtimes
+        self.engine = Engine(settings, runtimes)
         self.history = History()
         self._settings = settings
         self._runtimes = runtimes
@@ -136,7 +135,7 @@ class Simulation:
         return self.go_on(until)
 
     def go_on(self, until: float = NEVER) -> History:
-        """Until the bag is over, again if it was and is told to go on."""
+        """Go on until the bag is over, again if it was and is told to go on."""
         while self._heap and not self.engine.over:
             at, _, make = heapq.heappop(self._heap)
             if at > until:

@@ -1,4 +1,4 @@
-"""What would it cost? A bag run many times in virtual time, by the engine that runs it for real.
+"""Studies of what a bag would cost: many runs in virtual time, by the engine of real ones.
 
 Each run draws its bag anew. Cases are ways to choose: a schedule's name, a budget, a deadline.
 Every case sees the same bags, once with the tail strategy asked about and once without any.
@@ -31,7 +31,7 @@ V = TypeVar("V", bound=float)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is the same in every case. A task of runtime t takes t/speed on a cluster's machine."""
+    """The parts that are the same in every case. A task of runtime t takes t/speed on a machine."""
 
     tasks: int
     offerings: tuple[Offering, ...]
@@ -41,7 +41,7 @@ class World:
     replicate: bool = True
     currency: str = "$"
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """Of the scheduler's settings those that are not as usual, but for tail strategy and seed."""
+    """Settings of the scheduler that are not as usual, but for tail strategy and seed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How long tasks take, as users write it: a distribution, a duration, or a file of runtimes."""
+"""Runtimes as users write them: a distribution, a duration, or a file of runtimes."""
 
 import csv
 import inspect

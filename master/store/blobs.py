@@ -31,7 +31,7 @@ class Blobs:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
-        """Where this content is, or would be. Hand it out for reading only."""
+        """The path of this content, there or not. Hand it out for reading only."""
         if not _SHA256.match(sha256):
             raise UsageError(f"{sha256[:80]!r} is no SHA-256: 64 digits 0-9a-f are needed.")
         return self._folder / sha256[:2] / sha256[2:]
@@ -40,7 +40,7 @@ class Blobs:
         return self.path(sha256).exists()
 
     def received(self, sha256: str) -> int:
-        """How many bytes of a content that is arriving are there: send from this offset on."""
+        """The number of bytes that are there of a content on its way: send from this offset on."""
         part = self._part(sha256)
         return part.stat().st_size if part.exists() else 0
 
@@ -90,14 +90,6 @@ class Blobs:
         except FileNotFoundError as error:
             raise UsageError(f"The content {sha256} is not in the store.") from error
 
-    def verify(self, sha256: str) -> None:
-        """Raises DamagedBlobError, and forgets the content, if the disk has changed it."""
-        if self.has(sha256) and digest(self.path(sha256)) != sha256:
-            self.path(sha256).unlink()
-            raise DamagedBlobError(
-                f"The disk changed the content {sha256}; it is forgotten, send it again."
-            )
-
     def forget(self, sha256s: Iterable[str]) -> None:
         """Delete contents nobody holds, as `prune` names them."""
         for sha256 in sha256s:
@@ -108,7 +100,7 @@ class Blobs:
         return self.path(sha256).with_suffix(".part")
 
     def _keep(self, file: Path, sha256: str) -> None:
-        """Under its name it is whole: synced first, then named."""
+        """Keep a file under its name, where it is whole: synced first, then named."""
         path = self.path(sha256)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         sync(file)

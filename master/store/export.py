@@ -13,7 +13,7 @@ from bats.master.store.results import TOLD, told
 from bats.master.store.rows import MachineRow
 
 Values = Callable[[TaskId], Sequence[str]]
-"""What the sweep says a task's parameters are; the store does not know them."""
+"""A task's parameters by its sweep; the store does not know them."""
 
 
 def tasks_as_jsonl(

@@ -84,7 +84,7 @@ def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int
 
 
 def length(db: sqlite3.Connection, bag: int) -> int:
-    """How many events the journal of this bag has."""
+    """The number of events in the journal of this bag."""
     last = db.execute(
         "SELECT id + events FROM journal WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
         keys_of(bag),

@@ -50,7 +50,7 @@ def some(db: sqlite3.Connection, bag: BagId) -> bool:
 
 
 def prune(folder: Path, bags: Iterable[BagId], release: str) -> list[str]:
-    """Without a master: forget these bags, give their space back; returns blobs nobody holds."""
+    """Forget these bags and give their space back, without a master; returns blobs nobody holds."""
     blobs = []
     with FolderLock(folder):
         db = soundness.open_checked(folder, release)

@@ -1,4 +1,4 @@
-"""What the store answers: bags, results, attempts, machines, decisions; it cannot write."""
+"""Questions to a store: bags, results, attempts, machines, decisions. A reader cannot write."""
 
 import sqlite3
 from array import array
@@ -25,7 +25,7 @@ _ATTEMPT: Final = ", ".join(COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which results, in which order. Empty means any."""
+    """A choice of results, and their order. Empty means any."""
 
     text: str = ""  # in the excerpt or the cluster's name, or the number of the task
     outcomes: tuple[Outcome, ...] = ()
@@ -48,10 +48,8 @@ class ClusterRow(NamedTuple):
     cluster: str
     results: int
     done: int
-    mean_seconds: float  # of those done, as the next three
-    shortest_seconds: float
+    mean_seconds: float  # of those done, as the next
     longest_seconds: float
-    cpu_seconds: float  # user and system, added up
     peak_kib: int
 
 
@@ -73,7 +71,7 @@ class Reader:
 
     @property
     def master_id(self) -> str:
-        """What marks this store's machines at every provider."""
+        """The mark of this store's machines at every provider."""
         ((found,),) = self._all("SELECT value FROM meta WHERE key = 'master'")
         return str(found)
 
@@ -121,7 +119,7 @@ class Reader:
     # --- tasks ----------------------------------------------------------------------------------
 
     def outcomes(self, bag: BagId) -> dict[Outcome, int]:
-        """How many tasks ended how."""
+        """The number of tasks for each way of ending."""
         query = "SELECT outcome, count(*) FROM results WHERE id BETWEEN ? AND ? GROUP BY outcome"
         return {Outcome(row[0]): row[1] for row in self._all(query, *schema.keys_of(bag))}
 
@@ -164,7 +162,7 @@ class Reader:
         return [TaskId(row[0] - low) for row in self._rows(query, low, high)]
 
     def busy_seconds(self, bag: BagId) -> dict[MachineId, float]:
-        """How long all attempts that ended on each machine took together."""
+        """The seconds of all attempts that ended on each machine."""
         low, high = schema.keys_of(bag)
         query = " UNION ALL ".join(
             f"SELECT machine, wall_seconds FROM {table} WHERE id BETWEEN ? AND ?"
@@ -197,9 +195,8 @@ class Reader:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
         query = f"""
             SELECT cluster, count(*), count(*) {done},
-                coalesce(avg(wall_seconds) {done}, 0), coalesce(min(wall_seconds) {done}, 0),
+                coalesce(avg(wall_seconds) {done}, 0),
                 coalesce(max(wall_seconds) {done}, 0),
-                coalesce(sum(user_seconds + system_seconds) {done}, 0),
                 coalesce(max(peak_kib), 0)
             FROM results WHERE id BETWEEN ? AND ? GROUP BY cluster ORDER BY cluster
         """

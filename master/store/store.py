@@ -126,12 +126,12 @@ class Store:
         self._commit.then(callback, patient=patient)
 
     def committed(self) -> asyncio.Future[None]:
-        """To be awaited: done as soon as all that was told so far is durable."""
+        """Wait until all that was told so far is durable."""
         return self._commit.committed()
 
     @property
     def backlog(self) -> int:
-        """How many facts are not durable yet."""
+        """The number of facts that are not durable yet."""
         return self._commit.backlog
 
     def reader(self) -> Reader:

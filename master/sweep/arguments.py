@@ -73,7 +73,7 @@ def from_arguments(
 
 
 def values_given(text: str) -> Column | LinesOf:
-    """What stands after `NAME=`: a range, a list with commas (quotes as in CSV) or `@file`."""
+    """Values after `NAME=`: a range, a list with commas (quotes as in CSV) or `@file`."""
     if text.startswith("@"):
         return LinesOf(str(Path(text[1:]).absolute()))
     if looks_like_range(text):

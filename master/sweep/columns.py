@@ -109,7 +109,7 @@ Column = Listed | Spaced | Chained
 
 
 def spaced(start: Decimal, stop: Decimal, step: Decimal | None = None) -> Spaced:
-    """From `start` to `stop`, that included if a step falls on it; exact, as decimals are."""
+    """Numbers from `start` to `stop`, that included if a step falls on it; exact decimals."""
     step = Decimal(1 if stop >= start else -1) if step is None else step
     for number in (start, stop, step):
         if not number.is_finite() or number.adjusted() >= _LARGEST:
@@ -135,7 +135,7 @@ def spaced(start: Decimal, stop: Decimal, step: Decimal | None = None) -> Spaced
 
 
 def looks_like_range(text: str) -> bool:
-    """Whether `text` is written `start:stop` or `start:stop:step`."""
+    """True if `text` is written `start:stop` or `start:stop:step`."""
     return _RANGE.fullmatch(text) is not None
 
 

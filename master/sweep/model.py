@@ -170,7 +170,7 @@ _AMOUNT: Final = {"type": ["string", "number"], "examples": ["12.50"]}
 
 
 class Resources(Checked):
-    """What one task takes of its machine."""
+    """The part of its machine that one task takes."""
 
     slots: Whole = Field(1, ge=1, le=100_000, description="Slots of the machine that a task takes.")
 

@@ -1,4 +1,4 @@
-"""From a sweep file, or the options that stand for one, to the `Sweep` it means."""
+"""Sweep files, or options that stand for one, and the `Sweep` they mean."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,7 +99,7 @@ def _placed(document: Document, keys: Sequence[str | int], read: Callable[[], T]
 
 
 def _folder(file: SweepFile, document: Document, folder: Path) -> str:
-    """Where tasks run: beside the sweep file; in a scratch folder if they bring files along."""
+    """The folder where tasks run: beside the sweep file, or a scratch folder if it has files."""
     scratch = bool(file.inputs or file.outputs)
     if file.cwd is None:
         return "" if scratch else _literal(str(folder))

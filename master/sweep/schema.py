@@ -7,7 +7,7 @@ from bats.master.sweep.model import SweepFile
 
 
 def json_schema() -> dict[str, Any]:
-    """As pydantic derives it from the model, with what an editor wants to know besides."""
+    """The schema that pydantic derives from the model, with what an editor wants to know too."""
     schema = SweepFile.model_json_schema(by_alias=True)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

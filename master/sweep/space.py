@@ -1,4 +1,4 @@
-"""Which values task number i has: axes multiplied, exclusions left out, nothing written out.
+"""The values of task number i: axes multiplied, exclusions left out, nothing written out.
 
 The last axis varies fastest, as the innermost of nested loops.
 """

@@ -19,7 +19,7 @@ ARRAY: Final = "array"
 
 
 class MistakeError(UsageError):
-    """What is wrong in one field; a reader of files can say in which line it stands."""
+    """A mistake in one field; a reader of files can say in which line it stands."""
 
     def __init__(self, keys: tuple[str | int, ...], said: str) -> None:
         super().__init__(f"{'.'.join(map(str, keys))}: {said}")
@@ -117,7 +117,7 @@ class Sweep:
         inputs: tuple[tuple[str, str, int, int], ...] = (),
         cluster: str = "",
     ) -> BagSpec:
-        """What a worker must know; `inputs` are the files of `input_paths` with their hashes."""
+        """The message to workers; `inputs` are the files of `input_paths` with their hashes."""
         return BagSpec(
             bag=bag,
             names=self.names,
@@ -227,7 +227,7 @@ def _fitting(value: Any, kind: Any) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a plain value is what a field of this type holds."""
+    """True if a plain value is what a field of this type holds."""
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
         return value is None or _fits(value, get_args(kind)[0])

@@ -82,7 +82,7 @@ def _reader(text: str, path: Path) -> Any:
 
 
 def _odd_row(text: str, names: tuple[str, ...], path: Path) -> UsageError:
-    """What is wrong with the first row that has not a value for each name."""
+    """The mistake in the first row that has not a value for each name."""
     reader = _reader(text, path)
     for row in reader:
         where = f"{path}, line {reader.line_num}"

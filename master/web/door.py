@@ -1,4 +1,4 @@
-"""Who may come in: by a token in the address, then a cookie; to change something, also a header.
+"""The door of the page: a token in the address, then a cookie; to change something, also a header.
 
 The cookie and the header's word are derived from the token, so neither gives it away.
 """
@@ -37,7 +37,7 @@ class Door:
         return _same(given, self.token)
 
     def admits(self, cookies: Mapping[str, str], headers: Mapping[str, str]) -> bool:
-        """By the cookie; programs show the token itself, as `Authorization: Bearer TOKEN`."""
+        """True for who shows the cookie, or the token itself as `Authorization: Bearer TOKEN`."""
         scheme, _, given = headers.get("Authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self.is_token(given.strip())

@@ -31,7 +31,7 @@ class _Followed:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """What only the event loop may look at, taken down for another thread."""
+    """Facts that only the event loop may look at, taken down for another thread."""
 
     now: float
     chosen_at: float

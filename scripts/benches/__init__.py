@@ -1,1 +1,1 @@
-"""What `scripts/bench.py` measures, a module each."""
+"""Measurements of `scripts/bench.py`, a module each."""

@@ -1,4 +1,4 @@
-"""How much of the machines' time goes into tasks that sleep, beside `xargs -P2` and the ideal."""
+"""The share of machines' time in tasks that sleep, beside `xargs -P2` and the ideal."""
 
 import asyncio
 import statistics

@@ -1,4 +1,4 @@
-"""What a task of `scripts/workloads` takes of the processor, and what it learns with that."""
+"""Processor time of a task of `scripts/workloads`, and what the task learns with that."""
 
 import json
 import statistics
@@ -14,7 +14,7 @@ from bats.master.client import sweep
 from bats.master.sweep.sweep import Sweep
 
 STEPS: Final = {"kohonen": ("iteration", 2_000, 20_000), "sarsa": ("epoch", 20, 200)}
-"""What a task's size counts, and two sizes to measure at."""
+"""The unit of a task's size, and two sizes to measure at."""
 
 LEARNED: Final = 0.9
 """Of the flowers are told after training; so much of the nearest call's waiting is left."""

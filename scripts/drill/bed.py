@@ -1,4 +1,4 @@
-"""Where the drill happens: a master on a small disk, a link to it, bags of real tasks."""
+"""The place of the drill: a master on a small disk, a link to it, bags of real tasks."""
 
 import asyncio
 import contextlib
@@ -168,14 +168,14 @@ class Bed:
             self.disturbances[at] = Disturbance(kind, machine, since, now())
 
     def harmed(self, machine: int, since: float, until: float) -> bool:
-        """Whether anything was done to this machine, or to all, in that time."""
+        """True if anything was done to this machine, or to all, in that time."""
         return any(
             one.machine in (None, machine) and one.since < until and one.until > since
             for one in self.disturbances
         )
 
     def disturbed(self, kind: str, at: float) -> bool:
-        """Whether that is so now, or was a moment ago."""
+        """True if that is so now, or was a moment ago."""
         return any(one.kind == kind and one.until > at - 3.0 for one in self.disturbances)
 
     # --- asking and looking -----------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Bed:
         self.bags.append(said["bag"])
 
     def note_done(self) -> None:
-        """Which results are durable by now, read from the store beside the master."""
+        """Note the results that are durable by now, read from the store beside the master."""
         with contextlib.suppress(Exception), Reader(self.state) as reader:
             for number in self.bags:
                 rows = [row.task for row in reader.every_task(number) if row.outcome == 0]

@@ -31,7 +31,7 @@ NOT_AGAIN: Final = "attempts; none after its task's result was stored"
 
 
 class Note(NamedTuple):
-    """What a task wrote: that it starts, or that it has done its work."""
+    """A note of a task: that it starts, or that it has done its work."""
 
     what: str
     bag: int
@@ -62,7 +62,7 @@ class Account:
         return made
 
     def prices(self, offering: str, uptime: float) -> set[int]:
-        """What so long may have cost, seen from outside."""
+        """Prices that so long may have had, seen from outside."""
         made = self.offering(offering)
         return {
             max(1, math.ceil(max(0.0, uptime + unsure) / made["atu_seconds"])) * made["price"]
@@ -144,7 +144,7 @@ def _recorded_once(account: Account) -> tuple[int, list[str]]:
 
 
 def _not_lost(account: Account) -> tuple[int, list[str]]:
-    """What was done on machines that ended in order, and could, has been told to the master."""
+    """Check that work of machines which ended in order, and could tell, was told to the master."""
     recorded = {
         (number, row.task, row.attempt, row.machine)
         for number, rows in account.rows.items()

@@ -1,4 +1,4 @@
-"""What goes wrong: each fault begins, lasts, and is over; several may be under way at once."""
+"""Faults: each begins, lasts, and is over; several may be under way at once."""
 
 import asyncio
 import contextlib

@@ -6,7 +6,7 @@ import random
 
 
 def percolates(density: float, size: int, chance: random.Random) -> tuple[bool, int]:
-    """Whether the bottom is reached, and how many cells got wet."""
+    """True if the bottom is reached, and the number of cells that got wet."""
     is_open = [[chance.random() < density for _ in range(size)] for _ in range(size)]
     wet = {(0, column) for column in range(size) if is_open[0][column]}
     edge = list(wet)

@@ -80,7 +80,7 @@ class Bag:
     cpu_seconds: float  # of a task
 
     def seconds(self, task: TaskId, cluster: int) -> float:
-        """How long a machine of that kind takes for the task."""
+        """The seconds that a machine of that kind takes for the task."""
         return self.sizes[task] * self.pace / self.app.speeds()[cluster]
 
     def minutes(self, seconds: float) -> float:

@@ -155,7 +155,7 @@ def _tell(app: App, fitted: Bag, runs: Sequence[Run], options: Options) -> list[
 
 
 def results(live: lab.Live) -> list[dict[str, Any]]:
-    """What the tasks computed: they are real."""
+    """The results of the tasks: they are real."""
     return [json.loads(text) for text in live.printed if text]
 
 

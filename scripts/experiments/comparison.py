@@ -1,4 +1,4 @@
-"""What a user would compare: the same sweep cost-blind, and with BaTS for as much money and less.
+"""A user's comparison: the same sweep cost-blind, and with BaTS for as much money and less.
 
 Cost-blind means every machine from the start, first come first served, until nothing is left.
 """

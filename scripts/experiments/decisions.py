@@ -1,4 +1,4 @@
-"""What a run decided, read off its journal; two runs side by side, with what made them differ.
+"""Decisions of a run, read off its journal; two runs side by side, and why they differ.
 
 A simulated and a live run leave the same kind of journal, so both are read by the same replay.
 """
@@ -48,7 +48,7 @@ class Decisions:
 
     @property
     def mix(self) -> Mix:
-        """What was bought after the sample."""
+        """The machines that were bought after the sample."""
         return self.purchases[0].mix if self.purchases else ()
 
 

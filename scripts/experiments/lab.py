@@ -51,7 +51,7 @@ _MOST_ASKING: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What is known of a run when it is over."""
+    """All that is known of a run when it is over."""
 
     account: Account
     journal: list[tuple[float, Event]]
@@ -98,7 +98,7 @@ def run(sweep: Sweep, settings: Settings, choose: Choose = fastest) -> Live:
 def undisturbed(
     once: Callable[[list[float]], Run | None], offerings: Iterable[Offering], again: int = 3
 ) -> Run:
-    """What `once` gives, which is told how long all stood still in runs that were thrown away."""
+    """The result of `once`, which is told how long all stood still in runs thrown away."""
     harmless = min(one.boundary_seconds for one in offerings) / 2
     stood_still: list[float] = []
     while True:
@@ -123,7 +123,7 @@ def again(runs: Iterable[Live]) -> str:
 
 
 class Stillness:
-    """How long, at most, nothing at all ran on this computer, this thread included."""
+    """The longest time that nothing at all ran on this computer, this thread included."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -188,7 +188,7 @@ async def _offered(bag: Bag) -> Schedules:
 
 
 def _keys(settings: Settings) -> dict[str, Any]:
-    """What is unusual in the settings, as a submission says it; the sweep and its limits apart."""
+    """Settings that are not as usual, as a submission says them; the sweep and its limits apart."""
     usual = Settings(settings.tasks, settings.offerings)
     keys = {
         part.name: getattr(settings, part.name)
@@ -209,7 +209,7 @@ def read(
     chosen: str,
     stood_still: list[float],
 ) -> Live:
-    """What the store has of a bag that is over."""
+    """All that the store has of a bag that is over."""
     with Reader(state) as reader:
         tasks = list(reader.every_task(bag))
         return Live(

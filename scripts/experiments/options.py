@@ -1,4 +1,4 @@
-"""What an experiment is told on the command line."""
+"""Options of an experiment on the command line."""
 
 from dataclasses import dataclass
 

@@ -41,7 +41,7 @@ WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a user asks for, and how long each task takes on a machine of each kind."""
+    """A user's wish, and how long each task takes on a machine of each kind."""
 
     words: Callable[[Path], Sequence[str]]
     clouds_file: str
@@ -119,7 +119,7 @@ def pair(asked: Asked, *, longest_seconds: float, again: int) -> Pair:
 
 
 def world_account(live: lab.Live) -> Account:
-    """What became of every machine and attempt, by the journal and what was commanded."""
+    """The account of every machine and attempt, by the journal and what was commanded."""
     engine, history = Engine(live.settings), History(live.journal)
     for now, event in live.journal:
         history.commands.append(engine.handle(event, now))

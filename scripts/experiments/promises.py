@@ -1,4 +1,4 @@
-"""What a schedule promised when it was chosen, and what came of it: live and simulated."""
+"""Promises of schedules when they were chosen, and what came of them: live and simulated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -83,7 +83,7 @@ def judge(report: Report, runs: Sequence[Run]) -> None:
 
 
 def values_without(cells: Sequence[Compressed]) -> int:
-    """How many values of the matrix, budgets apart, are those of none of these."""
+    """The number of values of the matrix, budgets apart, that are those of none of these."""
     return sum(
         value not in {getattr(one.cell, key) for one in cells}
         for key, values in VALUES.items()

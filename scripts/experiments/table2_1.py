@@ -49,7 +49,7 @@ NAMES: Final = ("cluster0", "cluster1")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is run: all of it, or a part with as many dollars per machine."""
+    """The part that is run: all of it, or a part with as many dollars per machine."""
 
     published: Published
     tasks: int
@@ -74,7 +74,7 @@ class Setting:
         return 1, round(SCENARIOS[self.published.scenario].speed)
 
     def milliseconds(self) -> list[int]:
-        """How long each task lasts at speed 1."""
+        """The milliseconds that each task lasts at speed 1."""
         minutes = sleep_bag(self.tasks, self.seed) / 60
         return [round(1000 * one * self.minute_seconds) for one in minutes]
 

@@ -1,4 +1,4 @@
-"""What an experiment tells: paragraphs, tables and drawings in order, and bars that hold or not."""
+"""The words of an experiment: paragraphs, tables and drawings in order, bars that hold or not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

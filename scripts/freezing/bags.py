@@ -144,7 +144,7 @@ class Scene:
                 roster.look(machine)  # notes an end that nobody saw
 
     def told(self) -> dict[str, Any]:
-        """What this release says of it when no master runs."""
+        """The words of this release on a bag when no master runs."""
         found = {name: self.bats(*words, "--json") for name, words in LOOKS.items()}
         return {
             name: [json.loads(one) for one in said.splitlines()] for name, said in found.items()

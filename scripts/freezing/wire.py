@@ -1,4 +1,4 @@
-"""What is said on the wire in a session that uses every message, as it is before encryption.
+"""Frames of a session that uses every message, as they are before encryption.
 
 A real master, a machine of the local back end and a worker started by hand, a client; a tap at the
 master's socket. Kept are, in this order, who says it, to whom, the frame, and what this release

@@ -122,7 +122,7 @@ async def until_done(client: Client, number: int, share: float) -> None:
 
 
 async def live_view(client: Client, number: int) -> str:
-    """What `bats watch` shows now, as SVG that loads nothing from elsewhere."""
+    """The picture of `bats watch` now, as SVG that loads nothing from elsewhere."""
     status = await client.ask("status", bag=number)
     told = await client.ask("decisions", bag=number)
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)

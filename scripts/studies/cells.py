@@ -108,7 +108,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a cell came to."""
+    """The outcome of a cell."""
 
     runtimes: Runtimes  # on a machine of speed 1
     offerings: tuple[Offering, ...]
@@ -118,7 +118,7 @@ class Drawn:
         return float(self.runtimes[task]) / self.speeds[cluster]
 
     def worth(self, cluster: int) -> float:
-        """What a second of work of speed 1 costs there at the bare rate, in units of money."""
+        """The price of a second's work of speed 1 there at the bare rate, in units of money."""
         offering = self.offerings[cluster]
         return offering.price / offering.atu_seconds / self.speeds[cluster]
 

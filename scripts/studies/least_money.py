@@ -36,7 +36,7 @@ def least_money(
 def one_task_of_each(
     runtimes: Runtimes, offerings: Sequence[Offering], speeds: Sequence[float], boot_seconds: float
 ) -> Money:
-    """What it costs to try every kind with one task of the bag's mean length."""
+    """The cost of trying every kind with one task of the bag's mean length."""
     mean = float(runtimes.mean())
     each = (charge(o, boot_seconds + mean / s) for o, s in zip(offerings, speeds, strict=True))
     return Money(sum(each))

@@ -103,7 +103,7 @@ def _finished(report: Report, results: Sequence[Result], atu: str, budget: str) 
 
 
 def _tables(report: Report, results: Sequence[Result]) -> None:
-    """What every value of the matrix has: who does not finish, who computes."""
+    """Tables for every value of the matrix: who does not finish, who computes."""
     usual = [one for one in results if one.cell.budget == "1.5"] or list(results)
     for key, values in VALUES.items():
         if key in ("atu", "budget"):

@@ -1,4 +1,4 @@
-"""What not knowing costs: our makespan over that of a planner who knows every runtime beforehand.
+"""The cost of not knowing: our makespan over that of a planner who knows every runtime.
 
 The clairvoyant needs no sample. She tries the mixes that the budget and a little less may buy, puts
 the longest tasks first, and keeps the fastest that the budget really pays for. Ours is the engine
@@ -85,7 +85,7 @@ def as_they_come(runtimes: np.ndarray, speeds: tuple[float, ...], mix: Mix) -> f
 
 
 def _machines(speeds: tuple[float, ...], mix: Mix) -> list[tuple[float, int, float]]:
-    """When each is free, its number and its speed: a heap."""
+    """Machines as a heap: when each is free, its number and its speed."""
     each = (speed for speed, count in zip(speeds, mix, strict=True) for _ in range(count))
     return [(0.0, machine, speed) for machine, speed in enumerate(each)]
 

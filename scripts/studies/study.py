@@ -1,4 +1,4 @@
-"""What a study is, and what studies share: options, worker processes with progress, chances."""
+"""Studies and their common parts: options, worker processes with progress, chances."""
 
 import sys
 import time

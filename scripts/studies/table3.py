@@ -36,7 +36,7 @@ SAMPLING = {
 """Table 3.1: dollars with regression and without it."""
 
 LEFT = {"S3-4": (889, (15.1, 3.8)), "S4-1": (963, (15.15, 15.15))}
-"""What the paper's sample left: tasks, and the mean runtimes in minutes."""
+"""The rest that the paper's sample left: tasks, and the mean runtimes in minutes."""
 
 SCHEDULES = (
     ("S3-4", "Sched1", 513, (0, 29)),
@@ -65,7 +65,7 @@ RUNS = (
 
 
 def sampling_cost(scenario: str, sampling: Sampling, seed: int) -> float:
-    """What the sample costs when the user takes her time to choose."""
+    """The cost of the sample when the user takes her time to choose."""
     runtimes = sleep_bag(TASKS, seed)
     speeds = (1.0, SCENARIOS[scenario].speed)
     simulation = Simulation(

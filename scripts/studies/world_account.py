@@ -1,4 +1,4 @@
-"""What a simulated run did with its money, from what the world saw: its events and its commands.
+"""The money of a simulated run, from what the world saw: its events and its commands.
 
 The engine's own books are not asked. Every machine and every attempt of a task is followed from
 the command that began it to the event that ended it.
@@ -75,7 +75,7 @@ class Account:
         return charge(self.offerings[machine.cluster], self.up_seconds(machine))
 
     def paid_seconds(self, machine: Uptime) -> float:
-        """What it was billed for: rounded up to ATUs, the minimum included."""
+        """The seconds that it was billed for: rounded up to ATUs, the minimum included."""
         if machine.since is None:
             return 0.0
         offering = self.offerings[machine.cluster]
@@ -105,7 +105,7 @@ class Account:
 
     @property
     def learned_by(self) -> float:
-        """When the last task was begun for the first time: nothing is left to choose then."""
+        """The time when the last task was begun at first: nothing is left to choose then."""
         firsts: dict[TaskId, float] = {}
         for attempt in self.attempts:
             firsts[attempt.task] = min(attempt.begun, firsts.get(attempt.task, float("inf")))

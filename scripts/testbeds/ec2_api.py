@@ -104,7 +104,7 @@ class Api:
 
 
 class Faults:
-    """What the tests told us to answer wrongly; `times` is counted down until the file changes."""
+    """Wrong answers that tests asked for; `times` is counted down until the file changes."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

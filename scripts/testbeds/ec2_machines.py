@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Host(Protocol):
-    """What machines are made of."""
+    """A maker of machines: of processes, or of network namespaces."""
 
     def metadata_folder(self, folder: Path) -> Path: ...
     def boot(self, instance: Any, folder: Path) -> subprocess.Popen[bytes]: ...
@@ -162,7 +162,7 @@ class ProcessHost:
         return _spawn(["sh", "-c", life], folder, environment)
 
     def clear(self, instance: Any, folder: Path) -> None:
-        """What left the process group still carries our mark in its environment."""
+        """Kill what left the process group and still carries our mark in its environment."""
         del instance
         mark = f"EC2_BED_MACHINE={folder}".encode()
         for process in Path("/proc").glob("[0-9]*"):

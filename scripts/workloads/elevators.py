@@ -23,7 +23,7 @@ class Passenger(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What a dispatcher knows: where its car is, where the other is bound, and who calls."""
+    """The view of a dispatcher: where its car is, where the other is bound, and who calls."""
 
     floor: int
     other_target: int

@@ -92,7 +92,7 @@ def train(
 
 
 def quantisation_error(distances: Floats) -> float:
-    """How far a flower is from its cell, on average, in centimetres."""
+    """The distance of a flower from its cell, on average, in centimetres."""
     return float(np.sqrt(distances.min(axis=1)).mean())
 
 

@@ -1,4 +1,4 @@
-"""What makes a program a task: common arguments, a JSON result, the pace of an emulated machine.
+"""Parts of a task's program: common arguments, a JSON result, the pace of an emulated machine.
 
 A local machine can pass for a slower or faster one: its worker sets `BATS_SPEED`, and the task
 takes the time that such a machine would need by sleeping, before it reports, for the rest of it.
@@ -133,7 +133,7 @@ def rest_until_age(seconds: float) -> None:
 
 
 def age_seconds() -> float:
-    """How long ago this process started; a lower bound where the system does not say."""
+    """The seconds since this process started; a lower bound where the system does not say."""
     try:
         # The name of the program stands in brackets and may hold spaces; field 22 is the start.
         with open("/proc/self/stat") as file:  # noqa: PTH123 - pathlib takes 6 ms to load

@@ -11,7 +11,7 @@ from bats.master.brain.prediction.arrival import CONFIDENCE, eta_bounds
 
 
 def ends(runtimes: list[float], slots: int) -> float:
-    """When the last ends if each slot takes the next as soon as it is free."""
+    """The end of the last if each slot takes the next as soon as it is free."""
     free = [0.0] * slots
     for runtime in runtimes:
         heapq.heappush(free, heapq.heappop(free) + runtime)

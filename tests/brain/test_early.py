@@ -14,7 +14,7 @@ SLOW_MINUTES, FAST_MINUTES = 20.0, 5.0
 
 
 def before_the_choice(budget: int, *, price: int, **more: object) -> tuple[int, list[str]]:
-    """How many fast machines there are when the sample ends, and what was said until then."""
+    """The number of fast machines when the sample ends, and what was said until then."""
     seen: list[int] = []
 
     def look(engine: Engine) -> None:

@@ -14,7 +14,7 @@ LEASE_SECONDS = 30.0
 
 
 def leases(atu_seconds: float, budget: str = "1") -> list[float]:
-    """How long machines could go on, unheard, at each event while they worked."""
+    """The seconds that machines could go on, unheard, at each event while they worked."""
     rented = Offering(
         ClusterName("rented"),
         Money(int(money("0.0001") * atu_seconds)),

@@ -1,4 +1,4 @@
-"""Every mix printed in the thesis is the exact optimum (science.md, section 4)."""
+"""Every mix printed in the thesis is the exact optimum."""
 
 import pytest
 from helpers.market import hourly

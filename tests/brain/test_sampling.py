@@ -21,7 +21,7 @@ def kinds(*prices: int, machines: int = 9) -> tuple:
 
 
 def bought(commands: list[do.Command]) -> dict[int, int]:
-    """How many of each kind."""
+    """The number of machines of each kind that were asked for."""
     return {start.cluster: len(start.machines) for start in only(do.StartMachines, commands)}
 
 

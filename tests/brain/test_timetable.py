@@ -48,6 +48,19 @@ def test_what_runs_lasts_on_as_renewal_theory_says() -> None:
         assert residual.exceeds(x) == pytest.approx(stupid)
 
 
+def test_what_runs_on_beyond_paid_time_is_that_of_plain_sums() -> None:
+    rng = random.Random(6)
+    sample = [rng.expovariate(1 / 600) + 1 for _ in range(40)]
+    residual = Residual(sample)
+    for x in (0.0, 30.0, 600.0, 1500.0, 1e6):
+        longer = [runtime - x for runtime in sample if runtime > x]
+        mean = sum(more**2 for more in longer) / 2 / sum(sample)
+        square = sum(more**3 for more in longer) / 3 / sum(sample)
+        assert residual.excess(x) == (pytest.approx(mean), pytest.approx(square))
+        expected = sum(longer) / len(longer) if longer else sum(sample) / len(sample)
+        assert residual.remaining(x) == pytest.approx(expected)
+
+
 def test_work_that_fits_into_paid_time_costs_nothing() -> None:
     table = ahead(6, 0, group(count=2))
     assert table is not None

@@ -53,7 +53,7 @@ def test_who_is_blind_to_cost_watches_nothing() -> None:
 
 
 def looks(of: Settings) -> float:
-    """How long after the choice the plan is looked at for the first time."""
+    """The time from the choice to the first look at the plan."""
     (wish,) = only(do.WakeAt, Bench(of).begin())
     return wish.at
 

@@ -27,7 +27,7 @@ wait_for = partial(until, seconds=LIMIT_SECONDS)
 
 @pytest.fixture
 def keeper(tmp_path: Path) -> Iterator[socket.socket]:
-    """What takes tickets, for workers that only sleep."""
+    """A keeper that takes tickets, for workers that only sleep."""
     ours, theirs = socket.socketpair()
     argv = [sys.executable, "-P", "-m", "bats.deploy.host.keeper", str(tmp_path), "--"]
     argv += ["sh", "-c", "exec sleep 600"]

@@ -89,7 +89,7 @@ def everywhere(beds: dict[str, Bed], user: User) -> User:
 
 
 def killers(beds: dict[str, Bed]) -> dict[str, Callable[[str], object]]:
-    """How to break a machine of each, by its address."""
+    """Ways to break a machine of each, by its address."""
 
     def local(address: str) -> None:
         os.kill(int(address.split()[1]), signal.SIGKILL)
@@ -114,7 +114,7 @@ def killers(beds: dict[str, Bed]) -> dict[str, Callable[[str], object]]:
 
 
 def left_over(beds: dict[str, Bed], state: Path) -> list[str]:
-    """What still runs, in the providers' own words."""
+    """All that still runs, in the providers' own words."""
     jobs = beds["slurm"].run("squeue", "-h"), beds["sge"].run("qstat", "-u", "*")
     alive = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping"]}]
     instances = boto3.client("ec2").describe_instances(Filters=alive)["Reservations"]

@@ -68,6 +68,32 @@ async def test_a_bag_that_ran_is_finished(
         assert master.logged("decided otherwise")
 
 
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"tail": "perfect"}, "perfect` knows how long every task will take, which only a sim"),
+        ({"planner": "mine"}, "No planner is called `mine` here: `knapsack` decides."),
+    ],
+)
+@pytest.mark.parametrize("bag", frozen("running"), ids=str)
+async def test_who_cannot_decide_here_is_told_and_the_usual_one_decides(
+    bag: Frozen,
+    settings: dict[str, Any],
+    says: str,
+    tmp_path: Path,
+    killable: Callable[..., KillableMaster],
+) -> None:
+    """0.1.0 took `perfect`, and broke in the tail; a policy of one's own may be gone."""
+    bag.restore(tmp_path / "state", **settings)
+    master = killable()
+    master.start()
+    async with master.client() as client:
+        status = await over(client, BAG)
+        decisions = (await client.ask("decisions", bag=BAG))["decisions"]
+    assert status["done"] + status["failed"] == 160
+    assert any(says in one["words"] for one in decisions)
+
+
 @pytest.mark.parametrize("bag", frozen("cancelled", "ended"), ids=str)
 async def test_a_bag_that_had_ended_can_be_looked_into_and_gone_on_with(
     bag: Frozen, tmp_path: Path, killable: Callable[..., KillableMaster]

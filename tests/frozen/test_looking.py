@@ -35,7 +35,7 @@ def user(tmp_path: Path) -> User:
 
 
 def kept(then: Any, now: Any, where: str) -> list[str]:
-    """Where what was told then is told otherwise now; more may be told."""
+    """Facts that are told otherwise now than then; more may be told."""
     if isinstance(then, dict) and isinstance(now, dict):
         keys = then.keys() - ELSEWHERE - (AMISS if "/clusters" in where else set())
         lost = [f"{where}/{key} is not told" for key in keys - now.keys()]

@@ -13,7 +13,7 @@ Said = tuple[str, str, bytes, tuple[str, dict[str, Any]]]
 
 
 def said(release: str) -> list[Said]:
-    """Who to whom, the frame, and what that release read in it."""
+    """Speaker and hearer, the frame, and what that release read in it."""
     found: list[Said] = msgpack.unpackb(
         (FROZEN / release / "wire.msgpack").read_bytes(), use_list=False, strict_map_key=False
     )

@@ -1,1 +1,1 @@
-"""What tests share: benches, masters, users, browsers, beds; each module says of what."""
+"""Helpers of the tests: benches, masters, users, browsers, beds; each module says of what."""

@@ -40,7 +40,7 @@ class Bed:
             monkeypatch.setenv(name, value)
 
     def run(self, *command: str | Path) -> str:
-        """What one command prints in the bed's environment; fails with what it complained of."""
+        """The output of one command in the bed's environment; fails with what it complained of."""
         done = subprocess.run(
             command,
             env={**os.environ, **self.environment},
@@ -54,7 +54,7 @@ class Bed:
         return done.stdout.strip()
 
     def mark(self, name: str) -> str:
-        """What the processes of its jobs have in their environment, and those of no other bed."""
+        """The mark in the environment of its jobs' processes, and those of no other bed."""
         return f"{name}={self.environment[name]}"
 
     def heal(self) -> None:

@@ -27,7 +27,7 @@ MIDDLE = """new Promise((tell) => {
 
 
 class PageError(AssertionError):
-    """What the page's own script threw."""
+    """An error that the page's own script threw."""
 
 
 class Page:
@@ -88,7 +88,7 @@ class Page:
         )
 
     async def js(self, expression: str) -> Any:
-        """What it comes to in the page; promises are waited for."""
+        """The value of an expression in the page; promises are waited for."""
         answer = await self(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
@@ -122,16 +122,16 @@ class Page:
             )  # fmt: skip
 
     async def write(self, text: str) -> None:
-        """Where the focus is."""
+        """Type where the focus is."""
         await self("Input.insertText", text=text)
 
     async def picture(self) -> bytes:
-        """What is to be seen now, as PNG."""
+        """The page as it is seen now, as PNG."""
         answer = await self("Page.captureScreenshot", format="png")
         return base64.b64decode(answer["data"])
 
     async def memory_bytes(self) -> float:
-        """What its script holds on to, after it has been tidied up."""
+        """The bytes that its script holds on to, after it has been tidied up."""
         await self("HeapProfiler.collectGarbage")
         answer = await self("Performance.getMetrics")
         return float(next(m["value"] for m in answer["metrics"] if m["name"] == "JSHeapUsedSize"))
@@ -165,7 +165,7 @@ class Page:
 
 
 async def serious_faults(page: Page, axe: str) -> list[dict[str, Any]]:
-    """What the accessibility checker axe-core, its script given, finds in this page."""
+    """Faults that the accessibility checker axe-core, its script given, finds in this page."""
     await page.js(axe)
     found = await page.js(
         "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"

@@ -58,7 +58,7 @@ class Eavesdropper:
                     self.scripts.update(_texts(folder.glob(pattern)))
 
     def overheard(self) -> list[str]:
-        """Where a secret stands that should not. To be asked when the run is over."""
+        """Places where a secret stands that should not. To be asked when the run is over."""
         places = {f"command line {line!r}": line for line in self.command_lines}
         places |= {f"script or console {text[:80]!r}": text for text in self.scripts}
         written = {str(file): text for file in self.told() for text in _texts([file])}

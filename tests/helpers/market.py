@@ -116,7 +116,7 @@ def fastest_of_all(
 
 
 def rates(mix: Mix, clusters: tuple[Cluster, ...]) -> int:
-    """What a mix costs per ATU."""
+    """The price of a mix per ATU."""
     return sum(a * c.offering.price for a, c in zip(mix, clusters, strict=True))
 
 

@@ -33,7 +33,7 @@ class Reader:
             path.chmod(0o755)
 
     def types(self, command: str, *exit_codes: int) -> str:
-        """What it prints; it ends with one of these exit codes, or with 0."""
+        """The output of a command that ends with one of these exit codes, or with 0."""
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.home,

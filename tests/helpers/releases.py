@@ -1,4 +1,4 @@
-"""What earlier releases left behind, frozen by scripts/freeze.py; put into a folder of the test."""
+"""Leftovers of earlier releases, frozen by scripts/freeze.py; put into a folder of the test."""
 
 import json
 import sqlite3

@@ -139,7 +139,7 @@ async def becomes(
 
 
 async def eventually(look: Callable[[], Awaitable[Any] | Any], seconds: float = 60.0) -> Any:
-    """What `look` gives as soon as it is true."""
+    """The answer of `look` as soon as it is true."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + seconds
     while True:

@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])")
 
 
 class Screen:
-    """What stands on it: lines of text, a cursor, and what has scrolled out at the top."""
+    """A screen: lines of text, a cursor, and what has scrolled out at the top."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.rows = columns, rows
@@ -28,7 +28,7 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What can be seen."""
+        """The text that can be seen."""
         return "\n".join("".join(line).rstrip() for line in self.lines[-self.rows :])
 
     @property
@@ -138,7 +138,7 @@ class Terminal:
 
     @property
     def echoes(self) -> bool:
-        """Whether the terminal is as a shell left it."""
+        """True if the terminal is as a shell left it."""
         return bool(termios.tcgetattr(self._theirs)[3] & termios.ECHO)
 
     def _read(self, seconds: float) -> bool:

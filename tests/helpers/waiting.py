@@ -11,7 +11,7 @@ POLL_SECONDS = 0.02
 
 
 def until(look: Callable[[], T], seconds: float = 60.0, else_say: Callable[[], object] = str) -> T:
-    """What `look` returns as soon as it is true; a test's own end of waiting."""
+    """The answer of `look` as soon as it is true; a test's own end of waiting."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {else_say()}"

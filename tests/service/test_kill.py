@@ -16,7 +16,7 @@ from bats.master.store.reader import Reader
 
 
 def runs(folder: Path) -> Counter[str]:
-    """How often each task was run, by its own account."""
+    """The number of times that each task was run, by its own account."""
     return Counter(path.name.partition(".")[0] for path in folder.iterdir())
 
 

@@ -20,6 +20,7 @@ from bats.master.sweep.sweep import Sweep
 
 TABLE: Mapping[str, Any] = {
     "tail": "none",
+    "provisioner": "paper",
     "planner": "milp",
     "sampling": "implicit",
     "prudence": 0.5,

@@ -218,7 +218,7 @@ async def test_runtimes_are_summed_up_per_cluster(folder: Path, finished: Make):
     with store.reader() as reader:
         a, b = reader.clusters(B1)
         assert (a.results, a.done, a.mean_seconds, a.longest_seconds) == (4, 3, 2.0, 3.0)
-        assert (a.cpu_seconds, a.peak_kib) == (2.25, 2048)
+        assert a.peak_kib == 2048
         assert (b.results, b.done, b.mean_seconds) == (1, 0, 0.0)
         assert list(reader.runtimes(B1, "a")) == [1.0, 2.0, 3.0]
 

@@ -17,7 +17,7 @@ NAMES = ["shell", "python", "csv", "files", "array"]
 
 
 def run(sweep: Sweep, index: int, scratch: Path) -> str:
-    """What a worker would do, the simplest way."""
+    """The work of a worker, done the simplest way."""
     for path in sweep.input_paths():
         target = scratch / path
         target.parent.mkdir(parents=True, exist_ok=True)

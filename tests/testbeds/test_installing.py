@@ -138,7 +138,7 @@ esac
 
 @pytest.fixture
 def apt(system: System) -> System:
-    """Where Chromium's packages are installed, and the users of a font, and what nobody needs."""
+    """A computer with Chromium's packages, the users of a font, and what nobody needs."""
     system.program("apt-get", APT)
     system.program(
         "dpkg-query", "case $* in *chromium|*dejavu*|*ssh-client) printf installed;; esac"

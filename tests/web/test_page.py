@@ -266,7 +266,7 @@ async def test_a_million_tasks_weigh_no_more_than_a_few(
 
 
 async def looks(page: Page, picture: bytes) -> dict[str, float]:
-    """How bright a picture is, 0 to 255, and how many colours it has: the browser says it."""
+    """The brightness of a picture, 0 to 255, and its number of colours: the browser says it."""
     data = json.dumps(base64.b64encode(picture).decode())
     answer = await page.js(
         f"(async () => {{ const bytes = Uint8Array.from(atob({data}), c => c.charCodeAt(0));"

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -130,9 +130,9 @@ class Master:
 class Daemon:
     """A worker started as a back end starts it."""
 
-    def __init__(self, ticket: Ticket, *arguments: str) -> None:
+    def __init__(self, ticket: Ticket, *arguments: str, under: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bats.worker", "--ticket", "-", *arguments],
+            [*under, sys.executable, "-m", "bats.worker", "--ticket", "-", *arguments],
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -159,7 +159,7 @@ class Daemon:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; one that ended but was not yet waited for does not."""
+    """True if a process runs; one that ended but was not yet waited for does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -178,9 +178,9 @@ def master() -> Iterator[Master]:
 def start(master: Master, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     daemons = []
 
-    def start(**ticket: Any) -> Daemon:
+    def start(under: Sequence[str] = (), **ticket: Any) -> Daemon:
         ticket = {"state_folder": str(tmp_path / "state"), **ticket}
-        daemons.append(Daemon(master.ticket(**ticket)))
+        daemons.append(Daemon(master.ticket(**ticket), under=under))
         return daemons[-1]
 
     yield start

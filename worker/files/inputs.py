@@ -31,7 +31,7 @@ class Inputs:
         self._coming: dict[str, Download] = {}
 
     def need(self, spec: BagSpec) -> bool:
-        """Whether everything the bag's tasks need is there; if not it is fetched."""
+        """True if all that the bag's tasks need is there; what is missing gets fetched."""
         missing = {sha: size for _, sha, size, _ in spec.inputs if not self._library.has(sha)}
         if not missing:
             self._missing.pop(spec.bag, None)
@@ -75,7 +75,7 @@ class Inputs:
         self.ask(now)
 
     def give_up(self, sha: str, why: str) -> None:
-        """It cannot be had: the tasks that need it will say so when they are started."""
+        """Give up a file that cannot be had: tasks that need it will say so when started."""
         log.error("a file cannot be fetched", sha256=sha, reason=why)
         for bag, missing in list(self._missing.items()):
             if sha in missing:
@@ -98,7 +98,7 @@ class Inputs:
 
 
 class Layout:
-    """How a bag's inputs lie in a scratch folder."""
+    """The places of a bag's inputs in a scratch folder."""
 
     def __init__(self, inputs: Iterable[tuple[str, str, int, int]], library: Library) -> None:
         self._files = [(name, sha, bool(mode & 0o111)) for name, sha, _, mode in inputs]

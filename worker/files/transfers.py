@@ -35,11 +35,11 @@ class Files:
                 self.outputs.on_stored(message)
 
     def look(self) -> None:
-        """Now and then: ask again for what does not come, forget what nobody wants."""
+        """Ask again, now and then, for what does not come; forget what nobody wants."""
         self.inputs.ask(time.monotonic())
         self.outputs.clean()
 
     def again(self) -> None:
-        """On a new connection."""
+        """Ask again on a new connection."""
         self.inputs.again()
         self.look()

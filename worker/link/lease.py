@@ -1,4 +1,4 @@
-"""How long this machine is paid for; when that ends unrenewed, everything here ends.
+"""The lease: this machine is paid for until it ends; unrenewed, everything here ends with it.
 
 The clock also counts while the machine is suspended, for a suspended machine is paid for too.
 """

@@ -68,7 +68,7 @@ class Outbox:
         return sum(len(frame) + _RECORD.size for frame, _ in self._waiting.values())
 
     def _rewrite(self) -> None:
-        """Only what waits is kept."""
+        """Write the file anew with only what waits."""
         first = min(self._waiting, default=self.serial + 1)
         if not self._waiting:  # the usual case, many times a second: no second file
             os.pwrite(self._file, _head(self.serial), 0)

@@ -1,6 +1,7 @@
 """A worker's conversation with its master: who it is, what it runs and holds, until it ends."""
 
 import asyncio
+import contextlib
 import math
 import os
 import secrets
@@ -21,7 +22,7 @@ from bats.worker.link.connection import Connection
 from bats.worker.link.lease import Lease, boot_clock
 from bats.worker.link.outbox import Outbox
 from bats.worker.link.reports import Reports
-from bats.worker.processes import adopt_orphans, bury_orphans, end_descendants
+from bats.worker.processes import UNKILLABLE_SECONDS, adopt_orphans, bury_orphans, end_descendants
 from bats.worker.tasks.runner import Runner
 
 _HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
@@ -56,6 +57,7 @@ class Session:
             self._files,
             self._finished,
             self._returned,
+            self._broken,
         )
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
         self._enrolling = ticket.single_use
@@ -110,8 +112,9 @@ class Session:
                 await self._runner.idle.wait()
         except TimeoutError:
             self._runner.kill_at_once()
-            await self._runner.idle.wait()
-        end_descendants()  # also what left its group
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._runner.idle.wait(), UNKILLABLE_SECONDS)
+        end_descendants(UNKILLABLE_SECONDS)  # also what left its group
         self._reports.flush()
         if self._reports.waiting or (self._link.up and self._welcome):
             await self._say_goodbye()
@@ -119,12 +122,12 @@ class Session:
             self._ended.set_result(exit_code)
 
     def _fail(self, task: "asyncio.Task[None]") -> None:
-        """Whatever went wrong there, the daemon does not live on without it."""
+        """The daemon ends with a task of its own that failed: it could not work without it."""
         if not task.cancelled() and (error := task.exception()) and not self._ended.done():
             self._ended.set_exception(error)
 
     async def _say_goodbye(self) -> None:
-        """Once the master has everything, or too late; a link that is down may come back."""
+        """Say goodbye once the master has everything, or too late; a broken link may come back."""
         patience = self._loop.time() + self._farewell_seconds()
         while (self._reports.waiting or self._files.outputs.under_way) and not self._hurried:
             self._settled.clear()
@@ -165,7 +168,7 @@ class Session:
         self._mind_lease()
 
     def _mind_lease(self) -> None:
-        """Asked when it should end, and with each beat: timers stop while a machine sleeps."""
+        """Look at the lease at its end and with each beat: timers stop while a machine sleeps."""
         if self._lease_timer:
             self._lease_timer.cancel()
         now = boot_clock()
@@ -218,7 +221,7 @@ class Session:
         )
 
     def _holding(self) -> tuple[m.AttemptId, ...]:
-        """Also what has ended, lest the master gives it to another before it hears of it."""
+        """Attempts held, ended ones too, lest the master gives one away before it hears of it."""
         return tuple(sorted({*self._runner.desk.held, *self._reports.attempts()}))
 
     def on_frame(self, frame: bytes) -> None:
@@ -288,6 +291,10 @@ class Session:
 
     def _finished(self, result: m.Result) -> None:
         self._reports.add(result, more_soon=bool(self._runner.desk.waiting))
+
+    def _broken(self, reason: str) -> None:
+        if not self._stopping:
+            self.stop(reason)
 
     def _report(self, frame: bytes) -> None:
         if self._welcome:

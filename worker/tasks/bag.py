@@ -1,4 +1,4 @@
-"""What is ready-made on this machine for one bag: how its tasks start, where output goes."""
+"""A bag made ready on this machine: its tasks' recipe, and the place of their output."""
 
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.template import compile_template
@@ -23,7 +23,7 @@ class Bag:
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
 
     def start(self, attempt: AttemptId, values: tuple[str, ...], slot: Slot) -> int:
-        """Its process id. Raises NotStartedError."""
+        """Start the attempt; returns its process id. Raises NotStartedError."""
         if self._layout is not None:
             self._place(self._layout, slot)
         return self._recipe.start(attempt, values, slot)
@@ -47,7 +47,7 @@ class Bag:
         return bool(self._patterns)
 
     def collect(self, values: tuple[str, ...], scratch: str, left: str | None) -> Collected:
-        """What its outputs name; `left` is where its scratch folder is now. Raises OSError."""
+        """The files named as outputs; `left` is where its scratch folder is now. Raises OSError."""
         folder = self._recipe.folder(values, scratch)
         moved = folder == scratch
         if moved:

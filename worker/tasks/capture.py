@@ -1,4 +1,4 @@
-"""What a task wrote: how much, the lines that explain a failure, its head and tail for keeping."""
+"""Output of a task: its size, the lines that explain a failure, its head and tail for keeping."""
 
 import ctypes
 import os
@@ -50,7 +50,7 @@ def kept(file: int, size: int, cap: int) -> Iterator[bytes]:
 
 
 def since(file: int, offset: int, most: int) -> tuple[bytes, int]:
-    """What a running task has written from there on, and how much it is in all."""
+    """The bytes that a running task has written from there on, and how many there are in all."""
     return os.pread(file, most, offset), os.lseek(file, 0, os.SEEK_END)
 
 

@@ -1,4 +1,4 @@
-"""What waits, what runs in which slot, and what must be stopped or given back: decisions, no deeds.
+"""Tasks that wait, that run in slots, that must be stopped or given back: decisions, no deeds.
 
 Times are seconds on whatever clock the caller uses.
 """
@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome
+from bats.worker.processes import UNKILLABLE_SECONDS
 
 MOST_WAIT_SECONDS: Final = 1.0  # behind running tasks; then another machine may have a free slot
 ESCALATION: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -34,6 +35,7 @@ class Running:
     ending: Outcome | None = None  # why we stop it, once we do
     signals_sent: int = 0
     next_signal_at: float = math.inf
+    given_up_at: float = math.inf  # if SIGKILL does not end it
     strangers: set[int] = field(default_factory=set)  # processes of it outside its group
 
     def end(self, outcome: Outcome, now: float) -> None:
@@ -54,6 +56,7 @@ class Desk:
     waiting: deque[Waiting] = field(default_factory=deque)
     running: dict[int, Running] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)  # to processes that cannot be killed
     parked: dict[BagId, list[Waiting]] = field(default_factory=dict)  # files are still coming
     finishing: set[AttemptId] = field(default_factory=set)  # ended; its files are being collected
     held: set[AttemptId] = field(default_factory=set)  # all of the above
@@ -77,7 +80,7 @@ class Desk:
             self.waiting = deque(one for one in self.waiting if one.attempt.bag != bag)
 
     def unpark(self, bag: BagId, now: float) -> None:
-        """Now they can; what they waited for is not held against them."""
+        """Let parked attempts start; what they waited for is not held against them."""
         self.waiting.extend(one._replace(since=now) for one in self.parked.pop(bag, ()))
 
     def starts(self) -> Iterator[tuple[Waiting, int]]:
@@ -89,13 +92,13 @@ class Desk:
         self.running[running.slot] = running
 
     def end(self, attempt: AttemptId, slot: int) -> None:
-        """It ended, or could not be started: the slot is free, what it left is looked after."""
+        """Free the slot of an attempt that ended or could not start; its traces go later."""
         self.running.pop(slot, None)
         self.free.append(slot)
         self.finishing.add(attempt)
 
     def drop(self, attempt: AttemptId) -> None:
-        """Its result is made."""
+        """Forget an attempt whose result is made."""
         self.finishing.discard(attempt)
         self.held.discard(attempt)
 
@@ -118,7 +121,7 @@ class Desk:
         return self._take_back(one.attempt for one in self._unstarted())
 
     def give_back(self, now: float) -> list[AttemptId]:
-        """Those that have waited too long; never while a slot is free for them."""
+        """Take back attempts that have waited too long; never while a slot is free for them."""
         if self.free and not self.closed:
             return []
         return self._take_back(
@@ -136,12 +139,24 @@ class Desk:
                 running.signals_sent += 1
                 last = running.signals_sent == len(ESCALATION)
                 running.next_signal_at = math.inf if last else now + running.grace_seconds
+                if last:
+                    running.given_up_at = now + UNKILLABLE_SECONDS
         return due
 
+    def unkillable(self, now: float) -> list[Running]:
+        """Those that have outlived SIGKILL for too long."""
+        return [running for running in self.running.values() if running.given_up_at <= now]
+
+    def give_up(self, running: Running) -> None:
+        """Its result is made though it lives on; its slot takes nothing more."""
+        del self.running[running.slot]
+        self.lost.append(running.slot)
+        self.held.discard(running.attempt)
+
     def next_due(self) -> float:
-        """When `due` or `give_back` should be asked again, unless something ends first."""
+        """The time to ask `due` or `give_back` again, unless something ends first."""
         times = [
-            min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at)
+            min(r.timeout_at if r.ending is None else math.inf, r.next_signal_at, r.given_up_at)
             for r in self.running.values()
         ]
         if self.waiting:
@@ -150,7 +165,7 @@ class Desk:
 
     def check(self) -> None:
         """Raise AssertionError unless the books agree."""
-        assert sorted([*self.free, *self.running]) == list(range(self.slots))
+        assert sorted([*self.free, *self.running, *self.lost]) == list(range(self.slots))
         known = [one.attempt for one in self._unstarted()]
         known += [r.attempt for r in self.running.values()] + list(self.finishing)
         assert len(known) == len(set(known))

@@ -28,7 +28,7 @@ def own_environment() -> dict[bytes, bytes]:
 def task_environment(
     spec: BagSpec, base: Environment, speed: float
 ) -> Callable[[AttemptId, Sequence[str], bytes], dict[bytes, bytes]]:
-    """What makes the environment of one attempt from its values and its scratch folder."""
+    """A function that makes an attempt's environment from its values and its scratch folder."""
     encode = os.fsencode
     fixed = dict(base)
     fixed[b"BATS_BAG"] = b"%d" % spec.bag

@@ -30,7 +30,10 @@ log = structlog.get_logger()
 
 
 class Runner:
-    """`finished` gets each result, `returned` what this machine gives back unstarted."""
+    """`finished` gets each result, `returned` what this machine gives back unstarted.
+
+    `broken` hears why it should take no more tasks.
+    """
 
     def __init__(
         self,
@@ -40,11 +43,13 @@ class Runner:
         files: Files,
         finished: Callable[[Result], None],
         returned: Callable[[list[AttemptId]], None],
+        broken: Callable[[str], None],
     ) -> None:
         self.desk = Desk(slots)
         self._files = files
         self._finished = finished
         self._returned = returned
+        self._broken = broken
         self._loop = asyncio.get_running_loop()
         self._bags: dict[BagId, Bag] = {}
         self._base = own_environment()
@@ -74,7 +79,7 @@ class Runner:
             self.desk.park(spec.bag)
 
     def ready(self, bag: BagId) -> None:
-        """Its inputs are here."""
+        """Start tasks of a bag whose inputs are here now."""
         self.desk.unpark(bag, self._loop.time())
         self._start_next()
         self._plan()
@@ -103,7 +108,7 @@ class Runner:
         return tuple((r.attempt, now - r.started) for r in self.desk.running.values())
 
     def glimpse(self, of: AttemptId, stream: str, offset: int) -> tuple[bytes, int]:
-        """What it has written so far, from there on; and how much in all."""
+        """The bytes that an attempt has written from there on, and how many there are in all."""
         for number, running in self.desk.running.items():
             if running.attempt == of:
                 slot = self._slots[number]
@@ -113,7 +118,7 @@ class Runner:
 
     @property
     def pids(self) -> Collection[int]:
-        """Of the processes that lead an attempt, running or just ended."""
+        """Process ids of those that lead an attempt, running or just ended."""
         return self._pids.values()
 
     def kill_at_once(self) -> None:
@@ -135,26 +140,49 @@ class Runner:
             attempt = waiting.attempt
             bag = self._bags[attempt.bag]
             slot = self._slots[number]
+            grace = bag.spec.grace_seconds
             try:
                 pid = bag.start(attempt, waiting.values, slot)
+                now = self._loop.time()
+                running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
+                self._watch(pid, running)
             except NotStartedError as error:
                 self._clear(slot)
                 self.desk.end(attempt, number)
                 self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
                 continue
-            now = self._loop.time()
             timeout = bag.spec.timeout_seconds
-            grace = bag.spec.grace_seconds
-            running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
-            self._reaper.watch(pid, running)
             if timeout:
                 running.timeout_at = now + timeout
                 self._plan()
 
+    def _watch(self, pid: int, running: Running) -> None:
+        """Raises NotStartedError; what nobody would see the end of does not run."""
+        try:
+            self._reaper.watch(pid, running)
+        except OSError as error:
+            _signal(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise NotStartedError(f"its process cannot be watched: {error.strerror}") from None
+
     def _ended(self, running: Running, pid: int) -> None:
+        if self._pids.get(running.slot) != pid:  # it was given up; its slot is not used again
+            os.waitpid(pid, 0)
+            return
+        try:
+            self._wind_up(running, pid)
+        except Exception as error:
+            log.exception("the end of a task was not taken in", attempt=running.attempt)
+            if running.slot in self.desk.running:
+                self.desk.give_up(running)
+            why = f"the worker could not take in its end: {error!r}"
+            self._conclude(_unrun(running.attempt, Outcome.FAILED, why, running.slot))
+            self._broken(why)
+
+    def _wind_up(self, running: Running, pid: int) -> None:
         now = self._loop.time()
         # While the leader is not yet waited for, its group's number cannot be anybody else's.
         _signal(pid, signal.SIGKILL)
@@ -200,6 +228,19 @@ class Runner:
                 self._delete(left)
             self._conclude(result)
 
+    def _give_up(self, running: Running) -> None:
+        """Nobody waits for what cannot be killed, and nothing more is trusted to this machine."""
+        pid = self._pids.pop(running.slot)
+        why = f"its process {pid} could not be killed and lives on"
+        log.error("a process could not be killed", attempt=running.attempt, pid=pid)
+        self.desk.give_up(running)
+        self._conclude(
+            _unrun(running.attempt, running.ending or Outcome.KILLED, why, running.slot)._replace(
+                wall_seconds=self._loop.time() - running.started
+            )
+        )
+        self._broken(f"process {pid} of a task could not be killed")
+
     def _keep(
         self,
         attempt: AttemptId,
@@ -209,7 +250,7 @@ class Runner:
         err_bytes: int,
         outcome: Outcome,
     ) -> tuple[str, Collected]:
-        """What a failure wrote last, and what of the output is to be sent back."""
+        """The last words of a failure, and the parts of the output to be sent back."""
         words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
         try:
             return words, bag.keep(attempt, slot, out_bytes, err_bytes)
@@ -265,6 +306,8 @@ class Runner:
         now = self._loop.time()
         for running, wanted in self.desk.due(now):
             self._press(running, wanted)
+        for running in self.desk.unkillable(now):
+            self._give_up(running)
         if back := self.desk.give_back(now):
             self._returned(back)
         for number in self._pids:
@@ -302,7 +345,7 @@ def _signal(group: int, number: int) -> None:
 
 
 def _group_lives(group: int) -> bool:
-    """Whether a killed group still has a member that has not died yet."""
+    """True while a member of a killed group has not died yet."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

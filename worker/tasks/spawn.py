@@ -34,7 +34,7 @@ class NotStartedError(Exception):
 
 
 class Recipe:
-    """How the tasks of one bag are started: templates compiled, programs found, once."""
+    """The recipe for a bag's tasks: templates compiled and programs found, once."""
 
     def __init__(self, spec: BagSpec, base: Environment, speed: float, home: str) -> None:
         self.spec = spec
@@ -61,7 +61,14 @@ class Recipe:
         env = self._environment(attempt, values, slot.scratch_bytes)
         argv = [fill(values) for fill in self._argv]
         cwd = self.folder(values, slot.scratch)
-        actions = slot.actions if self._stdin is None else slot.with_stdin(self._stdin(values))
+        actions = slot.actions
+        if self._stdin is not None:
+            try:
+                actions = slot.with_stdin(self._stdin(values))
+            except OSError as error:
+                raise NotStartedError(
+                    f"its standard input cannot be written: {error.strerror}"
+                ) from None
         try:
             os.chdir(cwd)
         except OSError as error:
@@ -81,7 +88,7 @@ class Recipe:
             os.chdir(self._home)
 
     def folder(self, values: Sequence[str], scratch: str) -> str:
-        """Where the attempt runs: `cwd`, seen from its scratch folder."""
+        """The folder in which the attempt runs: `cwd`, seen from its scratch folder."""
         cwd = self._cwd(values)
         return os.path.join(scratch, cwd) if cwd else scratch  # noqa: PTH118
 

@@ -1,4 +1,4 @@
-"""Whether the first tasks all fail alike: then the sweep is broken, and going on only costs."""
+"""Failures that are all alike: the sweep is broken then, and going on only costs."""
 
 from typing import Final
 

@@ -22,7 +22,7 @@ class Ledger:
 
     @property
     def reserved(self) -> Money:
-        """What living machines have cost and will cost until the end of their reserved ATUs."""
+        """The cost of living machines until the end of their reserved ATUs."""
         return self._total
 
     @property
@@ -31,11 +31,11 @@ class Ledger:
 
     @property
     def left(self) -> Money | None:
-        """What may still be reserved; None when nobody counts."""
+        """The money that may still be reserved; None when nobody counts."""
         return self.left_of(self.limit)
 
     def left_of(self, budget: Money | None) -> Money | None:
-        """What a budget for the whole run, if there is one, has not been committed to yet."""
+        """The rest of a budget for the whole run, if there is one, that is not committed yet."""
         return None if budget is None else Money(max(0, budget - self.committed))
 
     def covers(self, amount: Money) -> bool:

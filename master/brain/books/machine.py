@@ -12,7 +12,7 @@ from bats.common.offering import Offering
 from bats.master.brain.books.taskbook import Attempt
 
 MARGIN_SECONDS: Final = 3.0
-"""So long a worker needs at most to stop its tasks in order."""
+"""The longest time that a worker needs to stop its tasks in order."""
 
 
 class MachineState(Enum):
@@ -97,26 +97,26 @@ class Machine:
         )
 
     def billed_until(self, now: float) -> float:
-        """Until when it is billed anyway: the end of the ATU it is in, or of the minimum."""
+        """The end of what is billed anyway: of the ATU it is in, or of the minimum."""
         start = now if self.charged_since is None else self.charged_since
         return start + paid_uptime(self.offering, atus(self.offering, now - start))
 
     def paid_until(self, now: float) -> float:
-        """When its reserved ATUs end; counted from now while it is not charged yet."""
+        """The end of its reserved ATUs; counted from now while it is not charged yet."""
         start = now if self.charged_since is None else self.charged_since
         return start + paid_uptime(self.offering, self.atus)
 
     def stop_by(self, now: float) -> float:
-        """When it must be told to stop, to be gone before the next ATU: until then it works."""
+        """The time to tell it to stop, to be gone before the next ATU: until then it works."""
         return self.paid_until(now) - self.offering.boundary_seconds
 
     def idle_until(self, now: float) -> float:
-        """Until when it costs nothing more if it does nothing."""
+        """The time until which it costs nothing more if it does nothing."""
         return min(self.stop_by(now), self.billed_until(now) - self.offering.boundary_seconds)
 
     @property
     def lease_seconds(self) -> float:
-        """How long after its bill began it must end itself if it hears nothing more.
+        """The seconds after its bill began when it must end itself if it hears nothing more.
 
         Late enough that a renewal decided at `stop_by` arrives, early enough to be off in time;
         the worker begins a little before, `margin_seconds`.
@@ -125,7 +125,7 @@ class Machine:
 
     @property
     def margin_seconds(self) -> float:
-        """How long before the end of a lease the worker may begin to stop.
+        """The seconds before the end of a lease when the worker may begin to stop.
 
         However long the lease is, it hears of a renewal that was decided at `stop_by` before that.
         """
@@ -133,11 +133,11 @@ class Machine:
 
     @property
     def leased_beyond_atus(self) -> bool:
-        """Whether it is to live without its master for longer than the ATU it is in may last."""
+        """True if it is to live without its master for longer than the ATU it is in may last."""
         return self.offering.lease_seconds >= self.offering.atu_seconds and not self.offering.free
 
     def lease_until(self, now: float) -> float:
-        """When that is; counted from now while it is not charged yet."""
+        """The end of its lease; counted from now while it is not charged yet."""
         return (now if self.charged_since is None else self.charged_since) + self.lease_seconds
 
     # --- tasks -----------------------------------------------------------------------------------

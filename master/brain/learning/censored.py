@@ -15,7 +15,7 @@ import numpy as np
 
 
 def completed(done: Sequence[float], elapsed: Sequence[float]) -> list[float]:
-    """As many runtimes as there are tasks, done or running, rising; something must be done.
+    """Runtimes, rising, as many as there are tasks, done or running; something must be done.
 
     They are the means of equal shares of the estimated distribution.
     """

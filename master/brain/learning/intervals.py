@@ -1,4 +1,4 @@
-"""How far off an estimate may be: the intervals of T ch. 4, with the letters of the paper.
+"""Errors of estimates: the intervals of T ch. 4, with the letters of the paper.
 
 The machines of a mix are seen as one aggregate machine that runs the bag in sequence:
 γ = Σ a_k/µ_k, µ_agg = 1/γ, and with S1 = (1/γ)·Σ a_k µ_k, S2 = (1/γ)·Σ a_k σ_k²/µ_k and
@@ -45,7 +45,7 @@ def moments(sample: Sequence[float]) -> Moments:
 
 
 def mean_interval(known: Moments, p: float = P_MU) -> Interval:
-    """Where the mean of the distribution is: µ̄ ± t_{n-1}·σ̄/√n, and never below nothing."""
+    """The interval of the distribution's mean: µ̄ ± t_{n-1}·σ̄/√n, and never below nothing."""
     if known.n < 2:
         return Interval(0.0, math.inf)
     reach = _student(known.n - 1, p) * known.sigma / math.sqrt(known.n)
@@ -53,7 +53,7 @@ def mean_interval(known: Moments, p: float = P_MU) -> Interval:
 
 
 def sigma_interval(known: Moments, p: float = P_SIGMA) -> Interval:
-    """Where its σ is: σ̄·√(n/χ²_{1-α/2}) to σ̄·√(n/χ²_{α/2}), for n-1 degrees of freedom."""
+    """The interval of its σ: σ̄·√(n/χ²_{1-α/2}) to σ̄·√(n/χ²_{α/2}), for n-1 degrees of freedom."""
     if known.n < 2:
         return Interval(0.0, math.inf)
     upper_chi2, lower_chi2 = _chi2(known.n - 1, p)
@@ -100,7 +100,7 @@ def promised(p_M: float = P_M, p_mu: float = P_MU, p_sigma: float = P_SIGMA) -> 
 def budget_bound(
     mix: Sequence[int], offerings: Sequence[Offering], makespan_seconds: float
 ) -> Money:
-    """What all machines of the mix cost when they are kept until then."""
+    """The cost of all machines of the mix when they are kept until then."""
     return Money(
         sum(
             a_k * charge_to_work(offering, makespan_seconds)

@@ -1,4 +1,4 @@
-"""What is known of a cluster's runtimes, one finished task at a time (T §2.2.1).
+"""Runtimes of a cluster as they become known, one finished task at a time (T §2.2.1).
 
 T_i = (Σ τe of running tasks + Σ runtimes done) / (running + done), where a running task of
 elapsed time τ counts with τe: the mean of the known runtimes greater than τ, or τ itself when

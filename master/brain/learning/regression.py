@@ -6,7 +6,7 @@ Between any two clusters k, j the line leads through the base:
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -31,10 +31,6 @@ class Line:
     doubt: str | None = None  # why it is not a least-squares fit, if it is not
     error: float = math.inf  # relative (one σ), of the speed that it tells
 
-    @property
-    def degenerate(self) -> bool:
-        return self.doubt is not None
-
     def convert(self, seconds: float) -> float:
         """The runtime there of a task that takes `seconds` here; always more than nothing."""
         if self.beta0 < 0 and seconds < self.least:
@@ -43,8 +39,11 @@ class Line:
             there = self.beta0 + self.beta1 * seconds
         return max(there, SHORTEST_SECONDS)
 
-    def convert_all(self, runtimes: Iterable[float]) -> list[float]:
-        return [self.convert(seconds) for seconds in runtimes]
+    def back(self, seconds: float) -> float:
+        """The runtime here of a task that takes `seconds` there."""
+        if self is SAME:
+            return seconds
+        return max((seconds - self.beta0) / self.beta1, SHORTEST_SECONDS)
 
 
 SAME: Final = Line(0.0, 1.0, error=0.0)
@@ -91,18 +90,6 @@ def fit(base: Sequence[float], other: Sequence[float]) -> Line:
         words = "the fit leaves no time for the shortest task"
         return Line(0.0, ratio, doubt=words, error=error)
     return Line(beta0, beta1, least, error=error)
-
-
-def between(source: Line, target: Line) -> Line:
-    """The line from cluster j to cluster k, given the lines from the base to j and to k."""
-    beta1 = target.beta1 / source.beta1
-    beta0 = target.beta0 - beta1 * source.beta0
-    return Line(
-        beta0,
-        beta1,
-        source.convert(max(source.least, target.least)),
-        target.doubt or source.doubt,
-    )
 
 
 @lru_cache

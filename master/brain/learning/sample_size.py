@@ -1,4 +1,4 @@
-"""How many tasks to run before anything is promised (T §2.2.1, formula 2.1).
+"""The size of a sample: tasks to run before anything is promised (T §2.2.1, formula 2.1).
 
 n = ceil(N·z² / (z² + 2(N-1)Δ²)), which never exceeds ceil(z²/2Δ²): the sample of an endless bag.
 """
@@ -13,7 +13,7 @@ LARGEST_SHARE: Final = 0.05  # of the bag, for draws to count as draws with repl
 
 
 def sample_size(N: int, z: float = Z_AT[0.95], delta: float = DELTA) -> int:
-    """How many of N tasks to sample; at least one, never more than there are."""
+    """The number of N tasks to sample; at least one, never more than there are."""
     if N < 1:
         raise ValueError(f"a bag has at least one task, not {N}")
     n = math.ceil(N * z**2 / (z**2 + 2 * (N - 1) * delta**2))
@@ -21,7 +21,7 @@ def sample_size(N: int, z: float = Z_AT[0.95], delta: float = DELTA) -> int:
 
 
 def caveat(n: int, N: int) -> str | None:
-    """What a person should know of a sample of n from N tasks; None when it is sound."""
+    """A warning about a sample of n from N tasks; None when it is sound."""
     if n < min(FEW, N):
         return f"the sample has {n} tasks, fewer than the {FEW} that estimates lean on"
     if n > LARGEST_SHARE * N:

@@ -20,21 +20,22 @@ from numpy.typing import NDArray
 from bats.master.brain.planning.problem import TIE
 
 MOST_STATES: Final = 1 << 16
-"""Of more undominated states than this, those that spend nearly alike are merged: the mix is
-within budget, but no longer surely the optimum. Only many coinciding values get there."""
+"""The most undominated states: of more, those that spend nearly alike are merged. The mix is within
+budget then, but no longer surely the optimum. Only many coinciding values get there.
+"""
 
 TRIED_STATES: Final = 128
-"""From so many of the most hopeful states whole mixes are made, to raise the best known early."""
+"""The number of most hopeful states from which whole mixes are made, to raise the best early."""
 
 ENOUGH_STATES: Final = 1 << 14
-"""When so many remain though the speed is surely the best, the search for fewer machines ends."""
+"""The states at which the search for fewer machines ends, the speed being surely the best."""
 
 NOISE: Final = 1e-15  # relative: what a sum of twenty floats may be off
 
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """How many of each to buy; `exact` unless states had to be merged."""
+    """A number of each kind to buy; `exact` unless states had to be merged."""
 
     counts: tuple[int, ...]
     exact: bool
@@ -230,7 +231,7 @@ class _Core:
     def _hope(
         self, spent: NDArray[np.int64], value: NDArray[np.float64], below: int, above: int
     ) -> NDArray[np.float64]:
-        """What a state could come to if the machines still undecided could be split at will."""
+        """The speed that a state could reach if machines still undecided could be split at will."""
         gain = max(0.0, self.density[above]) if above < len(self.density) else 0.0
         loss = self.density[below] if below >= 0 else math.inf
         left = (self.money - spent).astype(np.float64)
@@ -239,7 +240,7 @@ class _Core:
 
 
 def _parts(limit: int, states: int) -> list[NDArray[np.int64]]:
-    """What of a cluster to decide at once: few states try every count, many go by halves."""
+    """Parts of a cluster to decide at once: few states try every count, many go by halves."""
     if states * (limit + 1) <= 1 << 12:
         return [np.arange(limit + 1, dtype=np.int64)]
     parts, size = [], 1
@@ -251,7 +252,7 @@ def _parts(limit: int, states: int) -> list[NDArray[np.int64]]:
 
 
 def _undominated(value: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Of states sorted by money: those faster than every cheaper one."""
+    """States, sorted by money, that are faster than every cheaper one."""
     best_before = np.maximum.accumulate(value)
     better = np.ones(len(value), dtype=np.bool_)
     better[1:] = value[1:] > best_before[:-1]
@@ -259,7 +260,7 @@ def _undominated(value: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _thinned(kept: NDArray[np.intp], spent: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Of states that spend nearly alike the last, which is the fastest; few enough then differ."""
+    """States without those that spend nearly as much as a faster one; few enough then differ."""
     money = spent[kept]
     unit = max(1, int(money[-1] - money[0]) // (MOST_STATES // 2))
     bucket = money // unit
@@ -269,7 +270,7 @@ def _thinned(kept: NDArray[np.intp], spent: NDArray[np.int64]) -> NDArray[np.int
 
 
 def _trace(start: list[int], stages: list[_Stage], state: int) -> list[int]:
-    """What was bought on the way to a state of the last stage."""
+    """The machines that were bought on the way to a state of the last stage."""
     counts = start.copy()
     for stage in reversed(stages):
         counts[stage.cluster] += int(stage.counts[state])

@@ -90,7 +90,7 @@ def frontier(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money | None =
 
 
 def exact_cells(clusters: tuple[Cluster, ...], limits: Mix, ceiling: Money) -> int:
-    """How long the table must be to be exact up to `ceiling`."""
+    """The length at which the table is exact up to `ceiling`."""
     unit, highest = _range(clusters, limits, ceiling)
     return highest // unit
 
@@ -168,7 +168,7 @@ class _Table:
         self.corners.append((self.filled, self.full))
 
     def _reach(self, speed: float, price: int, limit: int) -> int:
-        """How many machines of this cluster may be worth leaving dearer-run money unspent for."""
+        """The most machines of this cluster that may be worth buying in place of better ones."""
         at = np.arange(limit + 1)
         money, height = zip(*self.corners, strict=True)
         hope = np.interp(self.filled - (at - 1.0) * price, money, height) + at * speed
@@ -176,7 +176,7 @@ class _Table:
         return int(np.argmax(hopeless)) if hopeless.any() else limit
 
     def _improve_below(self, speed: float, price: int, limit: int) -> None:
-        """Where the row is not full of better clusters yet, from the top down."""
+        """Improve the row where it is not full of better clusters yet, from the top down."""
         known = min(len(self.slope), self.filled // BLOCK + 1)
         loss = np.maximum(self.slope[:known] - speed / price, 0.0) * price
         noise = (self.start[:known] + self.slope[:known] * BLOCK) * 1e-14
@@ -212,7 +212,7 @@ class _Table:
         return best[begin - first :]
 
     def _measure(self, first: int, last: int) -> None:
-        """How far the row is below its lines, in these blocks."""
+        """The distance of the row below its lines, in these blocks."""
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
             lines = self.slope[begin:end, None] * np.arange(BLOCK)

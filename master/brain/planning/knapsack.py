@@ -38,7 +38,7 @@ CELLS_PER_CLUSTER: Final = 1 << 10
 """About how much of a longer table could be filled in the time that solving one knapsack takes."""
 
 AHEAD: Final = 64
-"""So many steps at most are made with split machines before one with whole ones."""
+"""The most steps with split machines before one with whole ones."""
 
 
 def knapsack(problem: Problem) -> Plan | None:
@@ -61,7 +61,7 @@ def knapsack(problem: Problem) -> Plan | None:
 
 
 class _Search:
-    """From the fast side towards the first mix that can pay for itself."""
+    """A search from the fast side towards the first mix that can pay for itself."""
 
     def __init__(self, problem: Problem, everything: Plan) -> None:
         self.problem = problem
@@ -115,7 +115,7 @@ class _Search:
         return makespan
 
     def _price(self, makespan: float) -> Money:
-        """What a mix may cost per ATU, if all are billed alike."""
+        """The price per ATU that a mix may have, if all are billed alike."""
         return Money(self.problem.budget // billing.atus_to_work(self.offerings[0], makespan))
 
     def _cells(self, makespan: float) -> float:
@@ -150,7 +150,7 @@ class _Search:
         return plan_of(problem.clusters, problem.tasks, tuple(mix), exact=bought.exact)
 
     def _cheapest_alike(self, plan: Plan) -> Plan:
-        """Of the mixes that are as fast, the cheapest by the bills for that time."""
+        """The cheapest of the mixes that are as fast, by the bills for that time."""
         bills = self._bills(plan.makespan_seconds)
         least = plan.speed * (1 - TIE)
         while plan.cost > 0:

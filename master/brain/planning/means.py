@@ -14,10 +14,10 @@ from bats.master.brain.planning.mix import Mix
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, soonest
 
 SUREST: Final = 3.0
-"""More room, in standard deviations, is not asked for."""
+"""The most room, in standard deviations, that is asked for."""
 
 SHARES: Final = (1.0, 0.5, 0.25, 0.0)
-"""Of the room that is wanted: what is tried to keep."""
+"""Shares of the wanted room that are tried, the largest first."""
 
 EXACTLY: Final = 1 / 8
 """Room is known to so much of a standard deviation: an eighth is a few percent of chance."""
@@ -64,7 +64,7 @@ class Means:
         return low
 
     def delay(self, mix: Mix, z: float) -> float:
-        """By what factor a run takes longer than the mix would if it had money to spare.
+        """The factor by which a run takes longer than the mix would with money to spare.
 
         1 where the money does not pay for the room: then nothing is known of the end.
         """
@@ -77,7 +77,7 @@ class Means:
 
 
 def _of_mix(groups: tuple[Group, ...], mix: Mix) -> tuple[Group, ...]:
-    """As many machines of each cluster; those that are there before others."""
+    """Groups with the mix's machines of each cluster; those that are there before others."""
     left = list(mix)
     found = []
     for group in sorted(groups, key=lambda g: g.fresh):

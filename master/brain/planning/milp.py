@@ -36,7 +36,7 @@ SCALE = 1e6  # HiGHS stops at gaps of 1e-6: numbers this size make that 1e-12
 
 @dataclass(frozen=True, slots=True)
 class SideConstraints:
-    """What a mix must heed besides budget and limits."""
+    """Conditions that a mix must heed besides budget and limits."""
 
     most_machines: int | None = None
 
@@ -67,7 +67,7 @@ def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
 
 
 def _ahead(problem: Problem, most: Mix, makespan: float) -> float:
-    """As in `knapsack`, on to about where a mix of split machines can pay for its ATUs.
+    """A jump, as in `knapsack`, to about where a mix of split machines can pay for its ATUs.
 
     Of short ATUs there are thousands, and a look at each by HiGHS would take minutes.
     """

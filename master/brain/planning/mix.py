@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from bats.common.offering import Offering
 
 Mix = tuple[int, ...]
-"""How many machines of each cluster, in the clusters' order (a = (a_1..a_nc) in the paper)."""
+"""Numbers of machines in the clusters' order (a = (a_1..a_nc) in the paper)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a planner knows of one offering: T is the mean runtime of a task on one slot."""
+    """An offering as a planner knows it: T is the mean runtime of a task on one slot."""
 
     offering: Offering
     mean_seconds: float  # T_i

@@ -50,7 +50,7 @@ def limits(clusters: tuple[Cluster, ...], tasks: float) -> Mix:
 
 
 def plan_of(clusters: tuple[Cluster, ...], tasks: float, mix: Mix, *, exact: bool = True) -> Plan:
-    """What a mix promises for this bag (T §2.2.2, eq. 2.2), each cluster billed by its own ATU."""
+    """The promise of a mix for this bag (T §2.2.2, eq. 2.2), each cluster billed by its own ATU."""
     speed = math.fsum(a * cluster.speed for a, cluster in zip(mix, clusters, strict=True))
     makespan = 0.0 if tasks <= 0 else tasks / speed if speed > 0 else math.inf
     cost = sum(

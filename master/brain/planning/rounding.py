@@ -60,7 +60,7 @@ def cushion(clusters: tuple[Cluster, ...], plan: Plan, count: int) -> Money:
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """What it takes that a machine stays for one task per slot beyond its planned time."""
+    """The price of a machine that stays for one task per slot beyond its planned time."""
 
     machines: int
     slots: int

@@ -117,7 +117,7 @@ def pick(schedules: tuple[Schedule, ...], rule: str) -> Schedule:
 
 
 def allowance(schedule: Schedule, left: Money | None) -> Money:
-    """What may be spent from its choice on; `left` of a budget of the user's own, if there is one.
+    """Money to spend from its choice on; `left` of a budget of the user's own, if there is one.
 
     Who wants the fastest within such a budget gives all of it.
     """

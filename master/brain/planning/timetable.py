@@ -41,6 +41,10 @@ SMOOTH: Final = 4
 """Where a task lasts so many ATUs, half of one is added for rounding instead of looking at each."""
 
 
+MANY: Final = 10
+"""So many steps are summed one by one in the time that all of them take at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Machines of one cluster whose paid time ends together. Times are seconds from now."""
@@ -84,6 +88,10 @@ class Residual:
         self._squares = _from_the_end([x * x for x in self._sorted])
         self._cubes = _from_the_end([x * x * x for x in self._sorted])
         self.mean = self._beyond[0] / len(self._sorted)
+
+    @property
+    def longest(self) -> float:
+        return self._sorted[-1]
 
     def remaining(self, tau: float) -> float:
         """What a task that has run for τ should still take; the mean of those known to be longer.
@@ -319,7 +327,7 @@ def _beyond(g: Group, end: float, paid: float, errand: Errand) -> tuple[float, f
         mean, square = mean / (scale * atu), square / (scale * atu) ** 2
         return mean + residual.exceeds(spare * scale) / 2, square
     few = max(1, math.ceil(g.mean_seconds / (FINEST * atu)))
-    if g.offering.slots == 1:
+    if g.offering.slots == 1 and residual.longest > (spare + MANY * few * atu) * scale:
         mean, square = residual.steps_begun(spare * scale, few * atu * scale)
         return few * mean, few * few * square
     mean = square = 0.0

@@ -1,4 +1,4 @@
-"""How far off the expected end of a bag may be, as it is shown while the bag runs.
+"""The error of a bag's expected end, as it is shown while the bag runs.
 
 N tasks at v tasks per second are expected to take N/v. Their sum wavers by spread·√N of a task,
 and the mean runtime is known from n tasks only, with an error of spread/√n of it. At the end

@@ -1,4 +1,4 @@
-"""How sure a schedule is: what a predictor promises of it with some confidence."""
+"""The sureness of a schedule: what a predictor promises of it with some confidence."""
 
 from dataclasses import dataclass
 

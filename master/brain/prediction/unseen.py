@@ -1,4 +1,4 @@
-"""What a sample leaves open: distributions that it may well stem from.
+"""Distributions that a sample leaves open: it may well stem from each of them.
 
 A sample of 30 says its mean within some 15 %, and of the longest tasks of a bag next to nothing.
 Both are drawn: each draw is one distribution that the bag may have. Its body is a Bayesian

@@ -118,7 +118,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     for part in fields(settings):
         value = getattr(settings, part.name)
         if isinstance(value, Sampling):
-            value = value.value
+            value = str(value)
         elif part.name == "offerings":
             value = [
                 {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
@@ -138,7 +138,6 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values = {name: value for name, value in written.items() if name != "format"}
     values.pop("term_seconds", None)  # until 0.1.0: how long short ATUs were reserved for
     values["known"] = tuple(map(tuple, values["known"]))
-    values["sampling"] = Sampling(values["sampling"])
     values["offerings"] = tuple(
         Offering(
             **{

@@ -12,7 +12,7 @@ LEASE_SECONDS: Final = 900.0
 """No machine should outlive its master by more, but for an ATU that is billed anyway."""
 
 START_FAILURES: Final = 3
-"""So many machines in a row that do not start, and the offering is set aside."""
+"""The number of machines in a row that do not start after which their offering is set aside."""
 
 
 def start(run: Run, cluster: int, count: int) -> int:
@@ -47,7 +47,7 @@ def stop(run: Run, machine: Machine, reason: str) -> None:
 
 
 def take_back(run: Run, machine: Machine, unpaid_since: float | None) -> bool:
-    """It was held to be gone; False when the ledger does not cover what it costs from then on."""
+    """Take a machine back; False when the ledger does not cover what it costs from then on."""
     offering = machine.offering
     owed = 0 if unpaid_since is None else atus(offering, max(0.0, run.now - unpaid_since))
     term = max(first_atus(offering), owed)
@@ -98,7 +98,7 @@ def mind_lease(run: Run, machine: Machine) -> None:
 
 
 def settle(run: Run, machine: Machine, at: float) -> None:
-    """It is gone: pay what its uptime costs, give back what was reserved beyond."""
+    """Settle the bill of a machine that is gone, and give back what was reserved beyond."""
     cost = NOTHING
     if machine.charged_since is not None:
         cost = charge(machine.offering, at - machine.charged_since)

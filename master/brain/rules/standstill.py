@@ -15,19 +15,19 @@ from bats.master.brain.rules import pausing
 from bats.master.brain.views.investments import lengths
 
 LONGER: Final = 20
-"""Nothing has ended for so many times as long as the longest task known: that is no long tail."""
+"""A standstill is so many times as long as the longest task known: that is no long tail."""
 
 LEAST_SECONDS: Final = 60.0
-"""Whatever the tasks: what is shorter may be a slow network or a busy computer."""
+"""A standstill is never shorter: less may be a slow network or a busy computer."""
 
 BEYOND: Final = 2
-"""If every task took as long as those that run have, the bag would cost so many budgets."""
+"""The bag would cost so many budgets if every task took as long as those that run have."""
 
 FRUITLESS: Final = 6
-"""So many machines in a row were paid for and ended without a task done."""
+"""The number of machines in a row that were paid for and ended without a task done."""
 
 SHARE: Final = 5
-"""None of it counts before one part in so many of the money is gone since a task has ended."""
+"""So large a part of the money must be gone since a task ended before any of it counts."""
 
 
 def something_ended(run: Run) -> None:
@@ -70,7 +70,7 @@ def _hanging(run: Run) -> str:
 
 
 def _running(run: Run) -> list[tuple[float, Offering]]:
-    """For how long each running task has run, on what is paid for."""
+    """The time that each running task has run, on what is paid for."""
     return [
         (run.now - attempt.since, machine.offering)
         for machine in run.alive()
@@ -80,7 +80,7 @@ def _running(run: Run) -> list[tuple[float, Offering]]:
 
 
 def _hopeless(run: Run, limit: Money) -> str:
-    """Nothing has ended at all, and what runs is too long already for so many tasks."""
+    """Words if nothing has ended at all, and what runs is too long already for so many tasks."""
     if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters):
         return ""
     bounds = _running(run)

@@ -1,4 +1,4 @@
-"""What people and programs may see of a run: the numbers behind its current plan, as plain data."""
+"""A run as people and programs may see it: the numbers behind its current plan, as plain data."""
 
 from copy import copy
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ from bats.master.cli.connection import look
 from bats.master.cli.display.formatting import amount, duration, shortened, table
 from bats.master.cli.questions import bag_argument
 
-_OUTCOMES = ("done", "failed", "timeout", "killed", "lost", "rejected")
-
 
 @command(
     examples="""

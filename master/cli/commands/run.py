@@ -204,7 +204,7 @@ class _Run:
         self._stopping = asyncio.ensure_future(self._client.ask("cancel", bag=bag, reason=reason))
 
     def _log_to_file(self) -> None:
-        """What the master has to say of itself goes into its state folder."""
+        """The master's own log goes into its state folder."""
         import structlog
 
         from bats.common.log import set_up_logging

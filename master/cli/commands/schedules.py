@@ -69,7 +69,7 @@ def choose(
 
 
 def taken(facts: Mapping[str, Any], schedule: str | None) -> str:
-    """What it goes on with, and which limit holds: a budget given before stays."""
+    """The schedule that was taken and the limit that holds: a budget given before stays."""
     currency = facts["currency"]
     budget = facts["budget"] and amount(facts["budget"], currency)
     what = schedule or "the limits given"

@@ -51,5 +51,5 @@ def submit(common: Common, /, words: tuple[str, ...], hold: bool, **given: Any) 
 
 
 def after_dashes(words: tuple[str, ...]) -> bool:
-    """Whether the words stood behind `--`, which click takes away."""
+    """True if the words stood behind `--`, which click takes away."""
     return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)

@@ -1,1 +1,1 @@
-"""How bags, schedules and studies look on a terminal."""
+"""Bags, schedules and studies as they look on a terminal."""

@@ -1,4 +1,4 @@
-"""How bags stand, in words: all of them as a table, one in a few lines."""
+"""The state of bags in words: all of them as a table, one in a few lines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -57,7 +57,7 @@ def in_full(facts: Mapping[str, Any]) -> str:
 
 
 def state_of(facts: Mapping[str, Any]) -> str:
-    """In a word: how it ended, that it is paused, or what it is at."""
+    """The state in a word: how it ended, that it is paused, or what it is at."""
     if facts.get("paused"):
         return "paused"
     if facts.get("over"):
@@ -66,7 +66,7 @@ def state_of(facts: Mapping[str, Any]) -> str:
 
 
 def deadline_line(facts: Mapping[str, Any]) -> list[str]:
-    """Nothing where there is no deadline."""
+    """The line of the deadline; nothing where there is none."""
     said = deadline_words(facts)
     return [f"deadline  {said}"] if said else []
 

@@ -32,7 +32,7 @@ class Display(Protocol):
     def show(self, status: Facts, decisions: list[Facts]) -> None: ...
 
     def offer(self, offered: Facts) -> None:
-        """What may be chosen now, or what was chosen of."""
+        """The offer to choose from now, or the one that was chosen of."""
 
     def close(self) -> None: ...
 
@@ -75,7 +75,7 @@ async def follow(
 
 
 def rests(status: Facts) -> bool:
-    """Whether it is paused, and what still ran has ended; of what hangs no end is waited for."""
+    """True if it is paused and what still ran has ended; of what hangs no end is waited for."""
     paused = status.get("paused")
     if not paused:
         return False
@@ -154,7 +154,7 @@ class Lines:
             self._say(status.get("now", 0.0), said)
 
     def offer(self, offered: Facts) -> None:
-        """Once, and again when other mixes are offered; prices and times always waver a little."""
+        """Tell an offer once, and again when mixes change: prices and times always waver."""
         before, self.offered = self.offered, offered
         if before is None or (_mixes(before) != _mixes(offered) and offered["phase"] == "choosing"):
             print(offers(offered), *filter(None, [self.question]),
@@ -172,7 +172,7 @@ def _mixes(offered: Facts) -> list[Any]:
 
 
 def _choice(offered: Facts) -> str | None:
-    """None while there is none."""
+    """The choice; None while there is none."""
     return None if offered["phase"] == "choosing" else offered["chosen"]
 
 
@@ -222,7 +222,7 @@ class Screen:
         self._begun().update(drawn, refresh=True)
 
     def offer(self, offered: Facts) -> None:
-        """In the picture while somebody may choose; what was chosen of stays on the screen."""
+        """Show the offer while somebody may choose; what was chosen of stays on the screen."""
         before, self.offered = self.offered, offered
         chosen = _choice(offered)
         if chosen is not None and (before is None or chosen != _choice(before)):

@@ -1,4 +1,4 @@
-"""How durations, money, shares and tables are written for people."""
+"""Durations, money, shares and tables as they are written for people."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -53,7 +53,7 @@ def picture(
 def choice(
     status: Facts, offered: Facts, question: str, *, width: int, height: int
 ) -> RenderableType:
-    """What stands there while nobody has chosen: the schedules, a picture, the question."""
+    """The view while nobody has chosen: the schedules, a picture, the question."""
     plain = offers(offered, width=width)
     used = plain.count("\n") + 1 + 2 + 2 + 4  # the head, the question, the picture's own lines
     said = offers(offered, width=width, height=min(_TALLEST, height - used - 1))
@@ -72,7 +72,7 @@ def _title(status: Facts) -> str:
 
 
 def _meanwhile(status: Facts) -> str:
-    """What the machines of the sample cost while nobody has chosen."""
+    """The cost of the sample's machines while nobody has chosen."""
     spent = amount(status["spent"], status["currency"])
     ends = [one["paid_until"] for one in status["machines"] if one["paid_until"] is not None]
     if not ends:
@@ -103,7 +103,7 @@ def _tasks(status: Facts) -> Text:
 
 
 def _copies(status: Facts) -> int:
-    """How many replicas run in the tail."""
+    """The number of replicas that run in the tail."""
     if status["phase"] != "executing":
         return 0
     attempts = sum(one["running"] + one["queued"] for one in status["machines"])
@@ -150,7 +150,7 @@ def _clusters(status: Facts) -> RenderableType:
 
 
 def _phases(machines: Sequence[Facts], now: float, atu_seconds: float) -> str:
-    """How far each machine is through the ATU that is paid for; of many, how many are how far."""
+    """The progress of each machine through the ATU that is paid for; of many machines, counted."""
     each = [_phase(one, now, atu_seconds) for one in machines]
     if len(each) <= _SINGLY:
         return "".join(each)

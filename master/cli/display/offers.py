@@ -41,7 +41,7 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
 
 
 def _risks(found: Sequence[Mapping[str, Any]], currency: str) -> Iterator[str]:
-    """Which schedules may leave tasks over, and what would pay for those."""
+    """Schedules that may leave tasks over, and what would pay for those."""
     alike: dict[tuple[int, int], list[str]] = {}
     for number, one in enumerate(found, 1):
         if one["delta_n"] > 0:

@@ -44,7 +44,7 @@ def scatter(found: Sequence[Facts], currency: str, *, width: int, height: int = 
 def _labels(
     prices: Sequence[int], times: Sequence[float], across: int, height: int
 ) -> dict[tuple[int, int], str]:
-    """What stands where: the numbers of the schedules that fall onto one place."""
+    """Labels by their places: the numbers of the schedules that fall onto each."""
     placed: dict[tuple[int, int], str] = {}
     for number, (price, time) in enumerate(zip(prices, times, strict=True), 1):
         column = _scaled(price, min(prices), max(prices), across - 1)
@@ -59,7 +59,7 @@ def _scaled(value: float, low: float, high: float, steps: int) -> int:
 
 
 def _write(cells: list[str], column: int, label: str) -> None:
-    """At the place or, where others stand, as near to it as may be, a blank between them."""
+    """Write a word at its place or, where others stand, as near as may be, a blank between them."""
     last = len(cells) - len(label)
     for at in sorted(range(last + 1), key=lambda k: abs(k - min(column, last))):
         around = cells[max(0, at - 1) : at + len(label) + 1]

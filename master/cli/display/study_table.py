@@ -1,4 +1,4 @@
-"""How a study is told: as facts for programs, as a table for people."""
+"""Studies as facts for programs and as a table for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -1,1 +1,1 @@
-"""What clients may ask of a master: a handler per verb."""
+"""Requests of clients: a handler per verb."""

@@ -1,4 +1,4 @@
-"""What clients get to see: the store's rows and a running engine's numbers, as plain data."""
+"""Answers to clients: the store's rows and a running engine's numbers, as plain data."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ def bag_rows(reader: Reader, running: BagId | None) -> list[tuple[BagRow, Body]]
 
 
 def _last_seen(reader: Reader, row: BagRow) -> Body:
-    """As it was told at the bag's end; of one whose master was killed, the results are counted."""
+    """The last view, as told at the bag's end; after a kill of the master, results are counted."""
     summary = json.loads(row.summary) if row.summary else {}
     if (view := summary.get("view")) or not summary.get("began"):
         return dict(view or {})
@@ -116,7 +116,7 @@ def status_ended(reader: Reader, number: BagId) -> Body:
 
 
 def _paused(bag: BagId, pause: Mapping[str, Any] | None) -> Body | None:
-    """Why it is, and what its user may do."""
+    """The reason why a bag is paused, and what its user may do."""
     if pause is None:
         return None
     ways = ways_out(bag, pause["task"], again=pause["again"])
@@ -211,7 +211,7 @@ def task_row(row: Result, bag: Bag) -> Body:
 
 
 Rates = Mapping[MachineId, float]
-"""What a second of a task costs on each machine, in billionths."""
+"""The price of a task's second on each machine, in billionths."""
 
 
 def living_costs(runner: Runner | None) -> dict[MachineId, Money]:

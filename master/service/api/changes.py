@@ -88,7 +88,7 @@ async def retry(call: Call) -> Body:
 
 
 async def resume(call: Call) -> Body:
-    """Only a paused bag; others are told what goes on with them."""
+    """Resume a paused bag; users of others are told what goes on with them."""
     number = await call.bag()
     bag = call.service.bags.known.get(number)
     if bag is not None and bag.state == HELD:

@@ -155,7 +155,7 @@ async def log(call: Call) -> Body:
 async def _live(
     call: Call, number: BagId, task: TaskId, attempt: int, stream: str, offset: int
 ) -> Body:
-    """Also what a task that still runs has written. `over`: no attempt after this one counts."""
+    """Output with that of a task that still runs. `over`: no attempt after this one counts."""
     runner = call.service.bags.loaded.get(number)
     facts: Body = {"bag": number, "task": task, "offset": offset, "over": False}
     if runner is not None and task < runner.bag.sweep.count:

@@ -1,4 +1,4 @@
-"""What clients may ask: a handler per verb; what goes wrong is said in one sentence.
+"""Requests by their verbs, each with its handler; what goes wrong is said in one sentence.
 
 `bag` in a body is a number, a name, or "last".
 """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Anchor(NamedTuple):
-    """Where a bag began on the clock of one boot: nobody can set that one, and it counts sleep."""
+    """The beginning of a bag on one boot's clock: nobody can set that one, and it counts sleep."""
 
     boot: str  # which boot of this computer
     began: float

@@ -1,4 +1,4 @@
-"""Why an attempt failed, as the brain is told it: how it ended and what it said last."""
+"""Reasons of failures as the brain is told them: how an attempt ended and what it said last."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _LONGEST: Final = 200
 
 
 def why(result: Result, parameters: Mapping[str, str]) -> str:
-    """In the task's own words, but with `{name}` for the values that only this task has."""
+    """The reason in the task's own words, but with `{name}` for values that only this task has."""
     if result.outcome not in _FAILURES:
         return ""
     how = how_it_failed(Outcome(result.outcome), result.exit_code)
@@ -21,7 +21,7 @@ def why(result: Result, parameters: Mapping[str, str]) -> str:
 
 
 def _named(said: str, parameters: Mapping[str, str]) -> str:
-    """Only where a whole word is the value; numbers differ anyway, and may be anything."""
+    """Put names for values that are whole words; numbers differ anyway, and may be anything."""
     for name, value in sorted(parameters.items(), key=lambda one: -len(one[1])):
         if _SHORTEST <= len(value) <= _LONGEST and not _is_number(value):
             said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"{{{name}}}", said)
@@ -37,7 +37,7 @@ def _is_number(value: str) -> bool:
 
 
 def ways_out(bag: BagId, task: TaskId | None, *, again: bool) -> str:
-    """What the user of a paused bag may do; `again`: what failed is tried again anyway."""
+    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway."""
     ways = [
         f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
         "" if again or task is None else f"`bats retry {bag}` also tries again what failed",

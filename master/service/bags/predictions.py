@@ -1,4 +1,4 @@
-"""What the schedules on offer may come to: predicted beside the loop, and remembered."""
+"""Predictions of what schedules may come to, made beside the loop and remembered."""
 
 import asyncio
 from typing import Final
@@ -31,7 +31,7 @@ class Predictions:
         self._lock = asyncio.Lock()
 
     def look(self) -> None:
-        """After every event; costs next to nothing when there is no news."""
+        """Take news down after every event; it costs next to nothing when there is none."""
         offered, chosen_at = self._seen
         run = self._engine.headline()
         if run.offered is offered and run.chosen_at == chosen_at:

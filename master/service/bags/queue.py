@@ -99,7 +99,7 @@ class Bags:
         self._fleet.clean_up([*offerings, *self.offerings()], self.loaded)
 
     def offerings(self) -> list[Offering]:
-        """Wherever machines of ours may be: the master's own, and those of bags in memory."""
+        """Places where machines of ours may be: the master's own, and those of bags in memory."""
         brought = [one for run in self.loaded.values() for one in run.bag.settings.offerings]
         return [*self._options.offerings, *brought]
 
@@ -153,7 +153,7 @@ class Bags:
         self.release(runner.bag)
 
     def release(self, bag: Bag) -> None:
-        """It may begin, or go on."""
+        """Let a bag begin, or go on."""
         bag.state = QUEUED
         self._keep_state(bag)
         self._store.then(self.go_on)
@@ -188,7 +188,7 @@ class Bags:
         self._attach_all(runner)
 
     async def _read_then_go_on(self, bag: Bag) -> None:
-        """It had ended, and is to go on; a large one is not replayed in a moment."""
+        """Take up a bag that had ended; a large one is not replayed in a moment."""
         try:
             await self.load(bag.id)
         except StoreDamagedError as error:
@@ -242,7 +242,7 @@ class Bags:
         self._finish(runner)
 
     def _parked(self, runner: Runner) -> None:
-        """It is paused and holds no machine: the next bag may run, until this one is resumed."""
+        """Park a paused bag that holds no machine: the next may run until it is resumed."""
         bag = runner.bag
         bag.state = PAUSED
         self._store.bag_state(bag.id, bag.state, bag.summary(_last_view(runner)))
@@ -349,7 +349,7 @@ class Bags:
         runner.joined(worker, cluster)
 
     def _freed(self, machine: MachineId) -> None:
-        """It left its bag; it may be wanted again under another number."""
+        """Keep a worker that left its bag; it may be wanted again under another number."""
         if worker := self._workers.of(machine):
             self._workers.lease(machine, LEASE_SECONDS)
             log.info("worker waits for the next bag", machine=worker.machine)
@@ -370,7 +370,7 @@ class Bags:
         self._fleet.look(worker.machine)
 
     def cut_off(self, worker: Worker) -> None:
-        """It may come back; or its machine is gone, which its back end knows."""
+        """Count a worker as cut off: it may come back, or its back end will tell its end."""
         self._fleet.look(worker.machine)
 
     def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
@@ -410,7 +410,7 @@ class Bags:
 
 
 def _cluster_for(bag: Bag, worker: Worker) -> int | None:
-    """Which offering it counts as: the one it names, else the bag's for hand-started ones."""
+    """The offering of a worker: the one it names, else the bag's for hand-started ones."""
     offerings = bag.settings.offerings
     if worker.slots < bag.settings.task_slots:
         return None

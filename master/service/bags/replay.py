@@ -15,6 +15,7 @@ import msgpack
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
+from bats.master.brain.policies.by_name import possible_here
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
@@ -45,14 +46,15 @@ class Recorded:
 
 
 UNHEARD_OF: Final = Recorded({}, frozenset(), ())
-"""Of a bag that has not begun."""
+"""The tables of a bag that has not begun."""
 
 
 class Replayed:
     """A bag's engine rebuilt from its journal, with what its commands left behind."""
 
     def __init__(self, bag: Bag, recorded: Recorded) -> None:
-        self.engine = Engine(bag.settings)
+        settings, self.words = possible_here(bag.settings)  # who decides otherwise than was named
+        self.engine = Engine(settings)
         self.last = 0.0
         self.leases: dict[MachineId, float] = {}
         self.differs = False  # the engine would have done otherwise than was done
@@ -116,7 +118,7 @@ class Replayed:
         return [task for task in gone if task not in failed]
 
     def _enter(self, machine: MachineId, now: float) -> None:
-        """It was asked for; an engine that decides as it did then knows that already."""
+        """Enter a machine that was asked for, unless the engine decided the same and knows it."""
         cluster, since = self._unheard.pop(machine)
         known = self.engine.machine(machine)
         if known is None or known.cluster != cluster:

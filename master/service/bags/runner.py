@@ -90,7 +90,7 @@ class Fleet(Protocol):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a runner works with."""
+    """The things that a runner works with."""
 
     store: Store
     workers: Workers
@@ -166,7 +166,7 @@ class Runner:
                 self._around.ended(self)
 
     def close(self) -> None:
-        """Nothing more is expected of this bag."""
+        """Close a bag of which nothing more is expected."""
         if self._wake:
             self._wake.cancel()
             self._wake = None
@@ -178,7 +178,11 @@ class Runner:
         From here on it is obeyed, so that what comes instead is really done.
         """
         replayed, self._replayed = self._replayed, None
-        if replayed is None or not replayed.differs:
+        if replayed is None:
+            return
+        for words in replayed.words:
+            self._decided(Decided(words))
+        if not replayed.differs:
             return
         log.warning("this release would have decided otherwise", bag=self.id)
         unasked = replayed.unasked()
@@ -188,7 +192,7 @@ class Runner:
             self.gone(machine, None, Cause.STOPPED, "it was never asked for")
 
     def resume(self) -> None:
-        """After a restart: look at everything anew."""
+        """Look at everything anew after a restart."""
         self.happen(Woken())
 
     # --- obeying ----------------------------------------------------------------------------------
@@ -367,7 +371,7 @@ class Runner:
         self.happen(Ended(machine, tuple([self._whole(machine, result) for result in known])))
 
     def _why(self, result: Result) -> str:
-        """That it failed, if it did; such as are done are many, and their parameters cost time."""
+        """Words for a failure; none for a success: they are many, and parameters cost time."""
         if result.outcome == Outcome.DONE:
             return ""
         return why(result, self.bag.sweep.parameters(result.task))
@@ -375,7 +379,7 @@ class Runner:
     async def glimpse(
         self, task: TaskId, attempt: int, stream: str, offset: int
     ) -> tuple[int, bytes, int] | None:
-        """What a running attempt (0: any) has written from there on: its number, this, how much.
+        """The attempt (0: any) that runs, what it has written from there on, and how much in all.
 
         None when no such attempt runs.
         """
@@ -388,7 +392,7 @@ class Runner:
         return None
 
     def settled(self, task: TaskId) -> bool:
-        """Whether it will not run (again)."""
+        """True if the task will not run (again)."""
         return self.engine.task(task).state not in {TaskState.WAITING, TaskState.RUNNING}
 
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
@@ -462,7 +466,7 @@ class Runner:
         return known is not None and known.wanted
 
     def has_others_than(self, cluster: int) -> bool:
-        """Whether machines of other offerings are at work, so that it goes on without this one."""
+        """True if machines of other offerings are at work, so that it goes on without this one."""
         return any(
             machine.cluster != cluster and machine.state is MachineState.UP
             for machine in self.engine.alive()

@@ -90,7 +90,7 @@ class Fleet:
             provider.stop(watched, reason)
 
     def adopt(self, runner: Runner) -> None:
-        """After a restart: the machines of this bag are watched again, or stopped."""
+        """Watch the machines of this bag again after a restart, or stop them."""
         for known in runner.engine.alive():
             machine = known.id
             if by_hand(machine):
@@ -121,7 +121,7 @@ class Fleet:
                 runner.gone(machine, None, Cause.STOPPED, reason)
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
-        """Of one that has not come yet: its state, where it is, why it waits; "" where unknown."""
+        """A machine yet to come: its state, where it is, why it waits; "" where unknown."""
         _, one = self._machines.get(machine, (None, None))
         if one is None or one.joined:
             return "", "", ""
@@ -161,7 +161,7 @@ class Fleet:
     async def orphans(
         self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
     ) -> tuple[list[OrphanMachine], dict[str, str]]:
-        """What the back ends of these have that is in no bag's books; who did not say, and why."""
+        """Machines that back ends have beyond all books; and those that did not say, with why."""
         places = {place_of(one): one for one in offerings if one.backend != MANUAL}
         asked = (self._orphans_of(one, runners, do) for one in places.values())
         found: list[OrphanMachine] = []

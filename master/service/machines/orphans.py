@@ -22,7 +22,7 @@ NOBODY: Final = "no master's books tell of it"
 
 
 class Handling(enum.Enum):
-    """What is to be done with them."""
+    """The treatment of such machines."""
 
     LOOK = "look"
     STOP = "stop"
@@ -63,7 +63,7 @@ def orphan_machine(
 
 
 def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
-    """It can come back as what it was: to its own bag, with the key that its row tells of."""
+    """The reason why no bag takes it back; "" if its own does, by the key in its row."""
     if number is None:
         return NOBODY
     runner = runners.get(bag_of(number))
@@ -76,7 +76,7 @@ def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
 
 
 def unpaid_since(offering: Offering, row: MachineRow, charged_seconds: float, now: float) -> float:
-    """From when on a machine's bill is in no books; times are the bag's, `charged_seconds` of now.
+    """The time from which its bill is in no books; times are the bag's, `charged_seconds` of now.
 
     What the books had when they closed was paid in whole ATUs; never later than now.
     """

@@ -76,13 +76,13 @@ class Watched:
 
     @property
     def offering(self) -> Offering:
-        """As its bag was told of it; other bags may have another price or size for this place."""
+        """The offering as its bag knows it; to others it may have another price or size."""
         return self.runner.bag.settings.offerings[self.cluster]
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
-    """What all providers share."""
+    """The things that all providers share."""
 
     options: Options
     admission: Admission
@@ -125,7 +125,7 @@ class Provider:
         self.look()
 
     def stop(self, machine: Watched, reason: str) -> None:
-        """Twice is no error."""
+        """Send a machine away. Twice is no error."""
         if machine.stopping:
             return
         machine.stopping = reason
@@ -186,7 +186,7 @@ class Provider:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def _pause(self, seconds: float) -> None:
-        """Before asking again; shorter if something is not wanted any more."""
+        """Wait before asking again; shorter if something is not wanted any more."""
         self._called_off.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -209,7 +209,7 @@ class Provider:
         )
 
     def _ticket(self, one: Watched) -> Ticket:
-        """With a key pair of its own, which is nowhere kept but at the machine."""
+        """A ticket with a key pair of its own, which is nowhere kept but at the machine."""
         pair = new_pair()
         self._context.admission.revoke(one.machine)
         self._context.admission.admit(one.machine, pair.public, ticket=True)
@@ -388,6 +388,6 @@ class Provider:
 
 
 def _patience(machine: Watched) -> float:
-    """For what its tasks left there to be fetched, before it must go."""
+    """The seconds to fetch what tasks left there, before the machine must go."""
     offering = machine.offering
     return _FETCH_SECONDS if offering.free else offering.boundary_seconds / 2

@@ -23,13 +23,13 @@ _ANSWER_SECONDS: Final = 30.0
 
 
 def alive_by_the_books(state: Path) -> int:
-    """How many machines the last master's books hold to be alive. Asks nobody."""
+    """The number of machines that the last master's books hold to be alive. Asks nobody."""
     with Reader(state) as reader:
         return sum(row.gone is None and not by_hand(row.id) for row in reader.machines())
 
 
 async def orphans(state: Path, *, stop: bool) -> tuple[list[OrphanMachine], dict[str, str]]:
-    """What of that folder's machines lives; which offerings did not say, and why."""
+    """Machines of that folder that live; and the offerings that did not say, with why."""
     folder = state.expanduser().absolute()  # noqa: ASYNC240 (no disk is asked)
     site, wherever = await asyncio.to_thread(_read, folder)
     told = await asyncio.gather(*(_ask(one, site, stop=stop) for one in wherever))
@@ -48,7 +48,7 @@ def _read(folder: Path) -> tuple[Site, list[Offering]]:
 
 
 def places(reader: Reader) -> list[Offering]:
-    """Wherever machines of this store's bags have been: an offering for each."""
+    """Places where machines of this store's bags have been: an offering for each."""
     bags = sorted({row.bag for row in reader.machines() if not by_hand(row.id)})[-_BAGS:]
     brought = (one for bag in bags for one in bag_from(reader.bag(bag)).settings.offerings)
     return list({place_of(one): one for one in brought if one.backend != MANUAL}.values())

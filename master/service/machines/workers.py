@@ -58,7 +58,7 @@ class Work(Protocol):
 
 
 class Listener(Protocol):
-    """Who hears what workers say; the machine is always the one whose key said it."""
+    """A listener to what workers say; the machine is always the one whose key said it."""
 
     def work(self, bag: BagId) -> Work | None: ...
 
@@ -114,7 +114,7 @@ class Workers:
         return self._by_machine.get(machine)
 
     def route_of(self, machine: MachineId) -> bytes | None:
-        """Its connection, if it has one now."""
+        """The connection of a machine, if it has one now."""
         worker = self._by_machine.get(machine)
         return worker.route if worker and worker.route in self._by_route else None
 
@@ -159,7 +159,7 @@ class Workers:
         self._send(worker, Welcome(self._release, self._heartbeat_seconds, lease, worker.machine))
 
     def expect(self, machine: MachineId) -> None:
-        """It was held to be gone and is admitted again: its next word is as good as a Hello."""
+        """Expect a machine that was held to be gone: its next word is as good as a Hello."""
         if worker := self._by_machine.get(machine):
             worker.silent = True
 
@@ -246,7 +246,7 @@ class Workers:
     # --- silence ----------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Who has not been heard of? If it was we who slept, nobody is to blame."""
+        """Look for workers that have fallen silent. If it was we who slept, nobody is to blame."""
         now = self._loop.time()
         pause = self._heartbeat_seconds / 2
         slept = now - self._looked_at > pause + self._silence_seconds / 2
@@ -281,7 +281,7 @@ class Workers:
     async def look(
         self, machine: MachineId, of: AttemptId, stream: str, offset: int
     ) -> Glimpse | None:
-        """What an attempt has written so far; None when its worker says nothing to it."""
+        """The output of an attempt so far; None when its worker says nothing to it."""
         worker = self._by_machine.get(machine)
         if worker is None:
             return None
@@ -315,7 +315,7 @@ class Workers:
         return True
 
     def pause(self, paused: bool) -> None:
-        """While the store cannot write, nothing new is begun."""
+        """Begin nothing new while the store cannot write."""
         self._paused = paused
         if not paused:
             self._flush()

@@ -1,1 +1,1 @@
-"""What comes from the socket and goes to it: connections, keys, messages."""
+"""The socket and what goes through it: connections, keys, messages."""

@@ -1,4 +1,4 @@
-"""Who may speak here, and as what: each key stands for one role, a machine's for that machine."""
+"""Keys and the roles they stand for; a machine's stands for that machine."""
 
 import enum
 from dataclasses import dataclass

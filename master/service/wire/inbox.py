@@ -1,4 +1,4 @@
-"""Where every message arrives: who says it, may they say that, and who is to hear it."""
+"""The inbox of every message: who says it, whether they may, and who is to hear it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
@@ -56,7 +56,7 @@ log = structlog.get_logger()
 
 
 class Handlers(Protocol):
-    """Where what is not a worker's daily word goes."""
+    """Handlers of all that is not a worker's daily word."""
 
     def number_by_hand(self, wanted: MachineId) -> MachineId: ...
 

@@ -8,7 +8,7 @@ _MOST_KEYS: Final = 10_000
 
 
 class LogLimit:
-    """At most one line per key and second; the caller counts what goes unsaid."""
+    """A limit of one line per key and second; the caller counts what goes unsaid."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds

@@ -1,1 +1,1 @@
-"""What is left of a damaged store, and whether a store is sound."""
+"""Damage to a store: how it is found, and how what is left is saved."""

@@ -56,7 +56,7 @@ def rows_from_both_ends(
 
 
 def _decode(text: bytes) -> str:
-    """Without raising: whether the row is whole is told by its checksum."""
+    """Decode without raising: the checksum tells if the row is whole."""
     return text.decode(errors="replace")
 
 

@@ -16,7 +16,7 @@ from bats.master.store.rows import bag_checksum
 from bats.master.store.writing import mark
 
 CHECK_SECONDS: Final = 2.0
-"""How long a starting master looks at the structure of the file: some 300 MB."""
+"""Seconds that a starting master looks at the structure of the file: some 300 MB."""
 
 _BAG: Final = "id, name, tasks, spec, settings, crc"
 _RESULT: Final = ", ".join(results.COLUMNS)
@@ -24,7 +24,7 @@ _RESULT: Final = ", ".join(results.COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class BagFindings:
-    """What of a bag can be read."""
+    """Parts of a bag that can be read."""
 
     bag: int
     name: str
@@ -52,7 +52,7 @@ class Findings:
         return not self.problems
 
     def __str__(self) -> str:
-        """What is wrong, what can be recovered and how, in full sentences."""
+        """The damage, what can be recovered and how, in full sentences."""
         held = "; ".join(map(str, self.readable)) or "nothing"
         if self.sound:
             return f"The store in {self.folder} is whole. It holds {held}."
@@ -110,7 +110,7 @@ def inspect(folder: Path) -> Findings:
 
 
 def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None) -> Iterator[str]:
-    """What SQLite and the mark find; within `seconds` perhaps not everything."""
+    """Problems that SQLite and the mark find; within `seconds` perhaps not all of them."""
     timer = threading.Timer(seconds or threading.TIMEOUT_MAX, db.interrupt)
     timer.start()
     try:
@@ -155,7 +155,7 @@ def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
 
 
 def _remains(folder: Path) -> str:
-    """Without the database there should be nothing of its company either."""
+    """Files that are left though the database is gone: there should be none of its company."""
     names = (f"{schema.FILE}-wal", mark.FILE)
     left = [name for name in names if (folder / name).exists() and (folder / name).stat().st_size]
     return f"{schema.FILE} is gone, though {' and '.join(left)} is still there" if left else ""

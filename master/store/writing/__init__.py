@@ -1,1 +1,1 @@
-"""How the store writes: batches, statements, the mark of what is durable."""
+"""Writing to the store: batches, statements, the mark of what is durable."""

@@ -98,7 +98,7 @@ class GroupCommit:
 
     @property
     def backlog(self) -> int:
-        """How many facts are not durable yet."""
+        """The number of facts that are not durable yet."""
         return len(self.batch) + (len(self._writing) if self._writing else 0)
 
     async def close(self) -> None:

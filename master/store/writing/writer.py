@@ -21,7 +21,7 @@ class Batch:
     """Facts in the order they were told; written wholly or not at all."""
 
     events: dict[BagId, tuple[int, list[Any]]] = field(default_factory=dict)
-    """By bag: the number of the first, and `[time, event, time, event, ...]`."""
+    """Events by bag: the number of the first, and `[time, event, time, event, ...]`."""
     steps: list[tuple[Step, list[Any]]] = field(default_factory=list)
 
     def add(self, step: Step, rows: Iterable[Any]) -> None:
@@ -46,7 +46,7 @@ class Writer:
         """The last chunk of each bag's journal while it is small: first event, events."""
 
     def write(self, batch: Batch) -> None:
-        """When this returns the batch is on disk; when it raises, nothing of it is."""
+        """Write a batch. It is on disk when this returns; when it raises, nothing of it is."""
         chunks = []
         still_open = {}
         high = 0
@@ -76,5 +76,5 @@ class Writer:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether writing the same batch again may succeed."""
+    """True if writing the same batch again may succeed."""
     return getattr(error, "sqlite_errorcode", None) in _PASSING
