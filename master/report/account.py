@@ -7,17 +7,17 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
+from bats.master.bag import Bag, bag_from
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
 from bats.master.brain.views.view import RunView
-from bats.master.report.chronicle import Chronicle
+from bats.master.queries.chronicle import Chronicle
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.failures import Failure, failures
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
-from bats.master.service.bags.bag import Bag, bag_from
-from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
 

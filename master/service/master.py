@@ -18,10 +18,11 @@ from bats.common.errors import StoreDamagedError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
 from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
+from bats.master.addresses import addresses
+from bats.master.bag import PAUSED
 from bats.master.service.api.requests import Requests
-from bats.master.service.bags.bag import PAUSED
 from bats.master.service.bags.queue import Bags
-from bats.master.service.home import ACCESS, Home, addresses
+from bats.master.service.home import ACCESS, Home
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
@@ -95,7 +96,7 @@ class Master:
         self.router = Router(context, home.server, self._hear, self._lost)
         self._closers.append(self.router.close)
         self.port = self.router.bind(options.bind, self._port())
-        self.addresses = addresses(options, self.port)
+        self.addresses = addresses(options.bind, options.reach, self.port)
         self.workers = Workers(
             self.router,
             self.store,
@@ -173,6 +174,12 @@ class Master:
     def shut_down(self, reason: str) -> None:
         if not self.ended.done():
             self.ended.set_result(reason)
+
+    async def committed(self) -> None:
+        await self.store.committed()
+
+    def waiting(self, machine: MachineId) -> tuple[str, str, str]:
+        return self.fleet.waiting(machine)
 
     def snapshot(self) -> dict[str, Any]:
         """Numbers for whoever watches: metrics, a status page."""

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.master.bag import bag_from
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.plain_data import plain
+from bats.master.queries.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
-from bats.master.report.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.renting import rented, spending
 from bats.master.report.timeline import timeline
-from bats.master.service.api.plain_data import plain
 from bats.master.service.api.requests import Service
-from bats.master.service.bags.bag import bag_from
 from bats.master.service.bags.runner import Runner
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept

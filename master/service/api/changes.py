@@ -1,4 +1,4 @@
-"""Requests that change something; answered only when the change is durable."""
+"""Requests to a running master; what changes a bag is answered once the change is durable."""
 
 import asyncio
 from difflib import get_close_matches
@@ -7,13 +7,17 @@ import structlog
 
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.money import Money
+from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
-from bats.master.service.api.call import Body, Call
+from bats.master.plain_data import plain
+from bats.master.queries.question import Body
+from bats.master.service.api.call import Call
 from bats.master.service.api.submission import RULES, bag_from_body, is_rule, make_output_folder
-from bats.master.service.bags.bag import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.service.bags.runner import Runner
+from bats.master.service.machines.orphans import Handling
+from bats.master.service.machines.unattended import places
 
 log = structlog.get_logger()
 
@@ -145,3 +149,20 @@ async def shutdown(call: Call) -> Body:
     loop = asyncio.get_running_loop()
     loop.call_later(0.1, call.service.shut_down, call.text("reason", "asked to by a client"))
     return {}
+
+
+async def orphans(call: Call) -> Body:
+    """Machines at the back ends that are in no bag's books; `do`: "stop" them, or "adopt" them."""
+    words = {"": Handling.LOOK, "stop": Handling.STOP, "adopt": Handling.TAKE_BACK}
+    do = call.text("do", "")
+    if do not in words:
+        raise UsageError(f'`do` should be "stop" or "adopt", not {quoted(do)}.')
+    bags = call.service.bags
+    earlier = await call.read(places) if do else []  # looking is often, so it asks few
+    asking = call.service.fleet.orphans([*earlier, *bags.offerings()], bags.loaded, words[do])
+    found, mute = await asking
+    return {"orphans": [plain(one) for one in found], "mute": mute}
+
+
+async def snapshot(call: Call) -> Body:
+    return call.service.snapshot()

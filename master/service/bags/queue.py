@@ -10,14 +10,14 @@ import structlog
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import AttemptId, BagId, MachineId, Outcome, Result
 from bats.common.offering import MANUAL, Offering
+from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
+from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.protocol.events import Begin, Cause, Event, Resumed, Retried
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import BEFORE_BY_HAND, bag_of, by_hand, from_table
-from bats.master.brain.rules.fleet import LEASE_SECONDS
-from bats.master.service.api.plain_data import plain
-from bats.master.service.bags.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
-from bats.master.service.bags.replay import UNHEARD_OF, Recorded, Replayed
+from bats.master.plain_data import plain
+from bats.master.queries.replay import UNHEARD_OF, Recorded, Replayed
 from bats.master.service.bags.runner import Runner, Surroundings
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.worker import Worker

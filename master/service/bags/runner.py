@@ -28,7 +28,8 @@ from bats.common.messages import (
     TaskId,
 )
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.machine import MachineState
+from bats.master.bag import RUNNING, Bag, ways_out
+from bats.master.brain.books.machine import LEASE_SECONDS, MachineState
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import (
@@ -62,12 +63,10 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.journal import plain
 from bats.master.brain.protocol.numbering import by_hand
-from bats.master.brain.rules.fleet import LEASE_SECONDS
-from bats.master.service.bags.bag import RUNNING, Bag
+from bats.master.queries.replay import Replayed
 from bats.master.service.bags.clock import BagClock
-from bats.master.service.bags.explanations import ways_out, why
+from bats.master.service.bags.explanations import why
 from bats.master.service.bags.predictions import Predictions
-from bats.master.service.bags.replay import Replayed
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.service.transfers import Files, Wanted

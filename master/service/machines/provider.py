@@ -18,9 +18,8 @@ from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED, Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
-from bats.master.brain.books.machine import MARGIN_SECONDS
+from bats.master.brain.books.machine import LEASE_SECONDS, MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
-from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options

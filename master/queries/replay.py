@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgpack
 
 from bats.common.messages import MachineId, TaskId
+from bats.master.bag import Bag
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
 from bats.master.brain.policies.by_name import possible_here
@@ -20,7 +21,6 @@ from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import by_hand
-from bats.master.service.bags.bag import Bag
 from bats.master.store.reader import Reader
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
