@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bats.common.billing import charge
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money, show
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.common.units import counted
 from bats.master.brain.books.alike import Alike
 from bats.master.brain.books.ledger import Ledger
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 Oracle = Callable[[TaskId, int], float]
 """True runtimes, of a task on a cluster's machines, which only a simulator has."""
-
-MANUAL = "manual"
-"""The back end of machines that users start themselves: never asked for, taken when they come."""
 
 
 class Phase(Enum):

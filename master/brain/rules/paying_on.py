@@ -1,9 +1,10 @@
 """At the end of paid time: who is paid on, who stops, and when the run can only end."""
 
 from bats.common.money import Money
+from bats.common.offering import MANUAL
 from bats.common.units import in_words
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import MANUAL, Phase, Run
+from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.rules import (
     choosing,

@@ -13,7 +13,7 @@ from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.books.state import MANUAL, Phase
+from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Cluster, Mix
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bats.master.brain.policies.samplers import Sampler
 
 __all__ = [
-    "MANUAL",
     "AttemptView",
     "ClusterView",
     "LedgerView",
