@@ -1,8 +1,9 @@
-"""Folders of a user that must survive a restart; a module apart, so that asking is quick."""
+"""Where things lie: what must survive a restart, and what tasks leave. Quick to load."""
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 
 def default_state(environment: Mapping[str, str] = os.environ) -> Path:
@@ -11,3 +12,31 @@ def default_state(environment: Mapping[str, str] = os.environ) -> Path:
         return Path(named)
     base = environment.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(base).expanduser() / "bats"
+
+
+_TASKS_PER_FOLDER: Final = 1000
+_STREAMS: Final = {"stdout": "out", "stderr": "err"}
+
+
+def output_folder_of(task: int) -> str:
+    """As all that follows, relative to the bag's output folder."""
+    return str(task // _TASKS_PER_FOLDER)
+
+
+def printed_path(task: int, attempt: int, end: str) -> str:
+    """Where lies what an attempt wrote; `end` is "out" or "err".
+
+    Later attempts carry their number, so that a copy never overwrites what the first wrote.
+    """
+    number = f".{attempt}" if attempt > 1 else ""
+    return f"{output_folder_of(task)}/{task}{number}.{end}"
+
+
+def output_path(task: int, attempt: int, name: str) -> str | None:
+    """Where an output belongs, as its worker names it; None if that leads outside the folder."""
+    if (end := _STREAMS.get(name)) is not None:
+        return printed_path(task, attempt, end)
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+        return None
+    return f"{output_folder_of(task)}/{task}/{name}"

@@ -67,13 +67,19 @@ class Heartbeat:
     lease_seconds: float  # what is left of it, as the worker sees it
 
 
+NOBODY: Final = MachineId(-1)
+
+
 class Result(NamedTuple):
-    """The result of one attempt. A tuple, because there are a million of them."""
+    """How one attempt went: as its worker tells it, as the store keeps it, as users are told.
+
+    A tuple, because there are a million of them.
+    """
 
     bag: BagId
     task: TaskId
     attempt: int
-    outcome: int  # an Outcome
+    outcome: Outcome
     exit_code: int  # negative: ended by that signal
     wall_seconds: float
     user_seconds: float
@@ -83,6 +89,20 @@ class Result(NamedTuple):
     excerpt: str  # the last lines of stderr (else stdout) of a failure; empty when done
     slot: int
     outputs: tuple[tuple[str, str, int], ...] = ()  # collected files: name, sha256, bytes
+    # What follows the master adds; it is never on the wire.
+    machine: MachineId = NOBODY
+    cluster: str = ""
+    started: float = 0.0  # seconds of the bag
+    why: str = ""  # it failed, in words by which failures can be compared; not in the store
+
+    @property
+    def seconds(self) -> float:
+        """What the scheduler counts."""
+        return self.wall_seconds
+
+
+TOLD_BY_WORKER: Final = 1 + Result._fields.index("outputs")
+"""So many fields of a result are on the wire."""
 
 
 @dataclass(frozen=True, slots=True)

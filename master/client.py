@@ -15,7 +15,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
@@ -68,19 +67,24 @@ class Schedule(TypedDict):
 class TaskResult(TypedDict):
     """The result of one task."""
 
+    bag: int
     task: int
     parameters: dict[str, str]
+    machine: int
+    cluster: str
+    started: float  # seconds of the bag
+    attempt: int
     outcome: str  # done, failed, ...
     exit_code: int
-    attempt: int
-    cluster: str
-    machine: int
-    cost_share: int  # of its machine's bill, its idle time included
     wall_seconds: float
     user_seconds: float
     system_seconds: float
     peak_kib: int
+    output_bytes: int  # of what it printed, before any cut
     excerpt: str  # the end of its output
+    slot: int
+    outputs: list[tuple[str, str, int]]  # files it left: name, sha256, bytes
+    cost_share: int  # of its machine's bill, its idle time included
 
 
 class Output(NamedTuple):
@@ -272,16 +276,12 @@ class Client:
         over those of the sweep.
         """
         limits = _limits(budget, deadline)
-        body: Body = {"sweep": work.to_plain(), **limits, **settings}
         limited = limits or work.budget is not None or work.deadline_seconds is not None
-        body["rule"] = rule or work.pick or ("fastest" if limited else "ask")
-        if work.inputs:
-            from bats.master.inputs import send_inputs
+        settings["rule"] = rule or work.pick or ("fastest" if limited else "ask")
+        from bats.master.submission import submit
 
-            body["inputs"] = await send_inputs(self, work)
-        if offerings is not None:
-            body["offerings"] = [asdict(one) for one in offerings]
-        return Bag(self, (await self.ask("submit", **body))["bag"])
+        answer = await submit(self, work, offerings, **limits, **settings)
+        return Bag(self, answer["bag"])
 
     async def bag(self, which: int | str = "last") -> Bag:
         """A bag by number, by name, or the newest."""

@@ -168,14 +168,20 @@ def _kind(number: int, cls: type[Any], largest: int) -> _Kind:
         largest=largest,
         versioned=versioned,
         plain="body" in names,
-        get=attrgetter(*names) if len(names) > 1 else _single(names[0]),
+        get=_results if cls is m.Results else _getter(names),
         build=build,
         checks=tuple((check_for(hints[name], name), f"{cls.__name__}.{name}") for name in names),
     )
 
 
-def _single(name: str) -> Callable[[Any], tuple[Any, ...]]:
-    return lambda message: (getattr(message, name),)
+def _results(message: m.Results) -> tuple[Any, ...]:
+    return message.serial, [one[: m.TOLD_BY_WORKER] for one in message.results]
+
+
+def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if names[1:]:
+        return attrgetter(*names)
+    return lambda message: (getattr(message, names[0]),)
 
 
 _KINDS: Final = {number: _kind(number, *entry) for number, entry in _NUMBERS.items()}

@@ -7,6 +7,7 @@ by the size of the frame they came in.
 import math
 import typing
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final, get_args, get_origin
 
 from bats.common import messages as m
@@ -17,7 +18,6 @@ _RANGES: Final = {
     "exit_code": (-(2**31), 2**31),  # negative: ended by that signal
     "machine": (-1, _LARGEST_INT),  # -1: not numbered yet
     "attempt": (1, 2**31),
-    "outcome": (min(m.Outcome), max(m.Outcome)),
 }
 
 
@@ -44,6 +44,10 @@ def _real(value: Any, where: str) -> float:
     if type(value) is int and 0 <= value <= _LARGEST_INT:
         return float(value)
     raise ProtocolError(f"{where}: {_shown(value)} is not a finite number from 0")
+
+
+def _outcome(value: Any, where: str) -> m.Outcome:
+    return m.Outcome(_whole(min(m.Outcome), max(m.Outcome))(value, where))
 
 
 def _exactly(kind: type[Any], called: str) -> Check:
@@ -100,7 +104,8 @@ def _text_table(value: Any, where: str) -> dict[str, str]:
 def _result(slow: Check) -> Check:
     """Most results pass one comparison of types and one of ranges; the others are told why not."""
     ordinary = (int, int, int, int, int, float, float, float, int, int, str, int, tuple)
-    failed, new, endless = int(m.Outcome.NOT_STARTED), tuple.__new__, math.inf
+    outcomes, new, endless = tuple(m.Outcome), tuple.__new__, math.inf
+    failed, added = int(m.Outcome.NOT_STARTED), tuple(m.Result._field_defaults.values())[1:]
 
     def check(value: Any, where: str) -> m.Result:
         if type(value) is tuple and tuple(map(type, value)) == ordinary:
@@ -118,7 +123,7 @@ def _result(slow: Check) -> Check:
                 and 0.0 <= system < endless
                 and not files
             ):
-                return new(m.Result, value)
+                return new(m.Result, (*value[:3], outcomes[outcome], *value[4:], *added))
         return typing.cast("m.Result", slow(value, where))
 
     return check
@@ -143,6 +148,8 @@ def check_for(hint: Any, name: str) -> Check:
     origin, args = get_origin(hint), get_args(hint)
     if hint is int:
         return _whole(*_RANGES.get(name, (0, _LARGEST_INT)))
+    if hint is m.Outcome:
+        return _outcome
     if hint is float:
         return _real
     if hint is str:
@@ -159,8 +166,9 @@ def check_for(hint: Any, name: str) -> Check:
         return _row(tuple((check_for(a, str(i)), str(i)) for i, a in enumerate(args)), None)
     if isinstance(hint, type) and hasattr(hint, "_make"):
         hints = typing.get_type_hints(hint)
-        build: Callable[[Any], Any] = hint._make
-        slow = _row(tuple((check_for(h, n), n) for n, h in hints.items()), build)
+        told = m.TOLD_BY_WORKER if hint is m.Result else len(hints)
+        checks = tuple((check_for(h, n), n) for n, h in islice(hints.items(), told))
+        slow = _row(checks, lambda values: hint(*values))
         return _result(slow) if hint is m.Result else _order(slow) if hint is m.Order else slow
     raise TypeError(f"no check for {name}: {hint}")
 

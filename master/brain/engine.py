@@ -13,8 +13,9 @@ from bats.common.billing import first_atus
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.books.state import ClusterState, Oracle, Phase, Run
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.policies.by_name import policies_of
 from bats.master.brain.protocol.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.protocol.events import (
     Announced,
@@ -57,8 +58,8 @@ from bats.master.brain.rules import (
 class Engine:
     """One bag's scheduler."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.run = Run(settings)
+    def __init__(self, settings: Settings, oracle: Oracle | None = None) -> None:
+        self.run = Run(settings, policies_of(settings), oracle)
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """Take in what happened and say what to do. All events go through here."""

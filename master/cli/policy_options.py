@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import click
 from click.shell_completion import CompletionItem
 
-Which = Literal["tails", "planners", "samplings"]
+Which = Literal["tails", "provisioners", "planners", "samplings"]
 
 
 class PolicyName(click.ParamType[str]):
@@ -50,6 +50,8 @@ _OPTIONS: Final = (
     click.option("--tail", type=PolicyName("tails"), metavar="NAME",
                  help="What idle machines copy when no task waits: none, random, stochastic, "
                  "stochastic+random (usual) or migration+replication; perfect for simulate alone."),
+    click.option("--provisioner", type=PolicyName("provisioners"), metavar="NAME",
+                 help="Which machines are bought: timetable (usual), paper or cost-blind."),
     click.option("--planner", type=PolicyName("planners"), metavar="NAME",
                  help="What the mixes of schedules come from: knapsack (usual) or milp."),
     click.option("--sampling", type=PolicyName("samplings"), metavar="NAME",
@@ -60,7 +62,7 @@ _OPTIONS: Final = (
 _SEED: Final = click.option(
     "--seed", type=click.IntRange(0), help="What chance begins from: which tasks are sampled (0)."
 )
-_NAMES: Final = ("tail", "planner", "sampling", "prudence")
+_NAMES: Final = ("tail", "provisioner", "planner", "sampling", "prudence")
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -125,21 +125,13 @@ def _file_and_words(
 
 
 async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
-    """Send the inputs, then submit; the master's answer."""
-    body = _body(want)
-    if want.sweep.inputs:
-        from bats.master.inputs import send_inputs
+    """The master's answer."""
+    from bats.master import submission
 
-        body["inputs"] = await send_inputs(client, want.sweep)
-    return await client.ask("submit", **body, **more)
-
-
-def _body(want: Wanted) -> dict[str, Any]:
-    found: dict[str, Any] = {"sweep": want.sweep.to_plain()}
-    if want.clouds is not None:
-        found["offerings"] = [asdict(one) for one in want.clouds.offerings]
-        found["currency"] = want.clouds.currency
-    return found
+    if want.clouds is None:
+        return await submission.submit(client, want.sweep, **more)
+    more["currency"] = want.clouds.currency
+    return await submission.submit(client, want.sweep, want.clouds.offerings, **more)
 
 
 def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:

@@ -54,11 +54,11 @@ def account(reader: Reader, number: BagId) -> Account:
     bag = bag_from(reader.bag(number))
     replayed = Replayed(bag, Recorded.of(bag, reader))
     run = replayed.engine.run
-    chronicle = Chronicle(bag.sweep.count)
+    chronicle = Chronicle(number, bag.sweep.count)
     promise = None
     for _, now, written in reader.events(number):
         event = msgpack.unpackb(written)
-        replayed.hear(event_from(event), now)
+        replayed.hear(event_from(event, number), now)
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
             promise = Promise(_offer(run), run.chosen_at, run.chosen_committed, run.tasks.done)

@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 
 import msgpack
 
-from bats.common.messages import MachineId, Outcome
+from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.brain.protocol.events import Ended, Joined
 from bats.master.brain.protocol.journal import CODES
+from bats.master.brain.protocol.numbering import from_journal
 
 MOST_SPANS: Final = 2000  # attempts drawn one by one; beyond that only how busy machines were
 MOST_BINS: Final = 240  # of time: about what a screen can show
@@ -38,7 +39,7 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    machine: MachineId  # as the engine numbers it
+    machine: MachineId
     task: int
     start: float  # seconds of the run
     end: float
@@ -61,7 +62,8 @@ class MachineTime:
 class Chronicle:
     """Fed with the journal's events in order; never needs one twice."""
 
-    def __init__(self, tasks: int) -> None:
+    def __init__(self, bag: BagId, tasks: int) -> None:
+        self._bag = bag
         self.events = 0
         self.machines: dict[MachineId, MachineTime] = {}
         self.spans: list[Span] = []
@@ -81,13 +83,17 @@ class Chronicle:
             self.events = number + 1
 
     def see(self, event: list[Any], now: float, chosen_at: float) -> None:
+        if event[0] not in (_JOINED, _ENDED):
+            return
+        number = from_journal(event[1], self._bag)
+        machine = self._machine(number)
         if event[0] == _JOINED:
-            self._machine(event[1]).slots = event[2]
-        elif event[0] == _ENDED:
+            machine.slots = event[2]
+        else:
             self._stretch(now)
-            machine, flat = self._machine(event[1]), event[2]
+            flat = event[2]
             for k in range(0, len(flat), 4):
-                self._ended(event[1], machine, flat[k], flat[k + 2], flat[k + 3], now, chosen_at)
+                self._ended(number, machine, flat[k], flat[k + 2], flat[k + 3], now, chosen_at)
 
     def _ended(
         self,

@@ -5,9 +5,8 @@ from itertools import islice
 from typing import Final
 
 from bats.common.failure import FAILURES, how_it_failed, last_line, without_numbers
-from bats.common.messages import BagId, Outcome
+from bats.common.messages import BagId, Outcome, Result
 from bats.master.store.reader import Reader, TaskQuery
-from bats.master.store.rows import TaskRow
 
 MOST_READ: Final = 20_000  # attempts; who has more failures finds their cause among these
 _EXAMPLES: Final = 8
@@ -40,7 +39,7 @@ def failures(reader: Reader, bag: BagId) -> list[Failure]:
     return sorted(groups.values(), key=lambda one: (-one.attempts, one.exit_code, one.excerpt))
 
 
-def _count(groups: dict[tuple[Outcome, int, str], Failure], row: TaskRow) -> Failure:
+def _count(groups: dict[tuple[Outcome, int, str], Failure], row: Result) -> Failure:
     key = (row.outcome, row.exit_code, cause(row.excerpt))
     group = groups.setdefault(key, Failure(row.outcome, row.exit_code, excerpt=row.excerpt.strip()))
     group.attempts += 1

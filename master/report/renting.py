@@ -9,7 +9,6 @@ from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.report.chronicle import MachineTime, Use
-from bats.master.service.machines.numbers import inside
 from bats.master.store.rows import MachineRow
 
 
@@ -17,8 +16,7 @@ from bats.master.store.rows import MachineRow
 class Rented:
     """One machine; times are the run's own seconds."""
 
-    number: MachineId  # as the world sees it
-    id: MachineId  # as the engine does
+    id: MachineId
     offering: Offering
     slots: int
     requested: float
@@ -80,8 +78,7 @@ def rented(
     for row in rows:
         if (offering := known.get(row.offering)) is None:
             continue
-        number = inside(row.id)
-        time = times.get(number)
+        time = times.get(row.id)
         since = row.charged_since if row.charged_since is not None else row.joined
         until = row.gone if row.gone is not None else max(now, since or 0.0)
         cost = row.cost
@@ -91,7 +88,6 @@ def rented(
         found.append(
             Rented(
                 row.id,
-                number,
                 offering,
                 slots,
                 row.requested or 0.0,

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from bats.common.errors import UsageError
-from bats.common.messages import Outcome
+from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.export import tasks_as_csv
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
+from bats.master.store.results import TOLD
 
 _PIECE: Final = 50_000  # rows of a table in memory at a time
 
@@ -57,7 +57,8 @@ def machine_rows(told: Account) -> Iterator[dict[str, Any]]:
 def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
     """Raises UsageError where pyarrow is not installed."""
     sweep = told.bag.sweep
-    kinds = {name: kind for name, kind in get_type_hints(TaskRow).items() if name != "outputs"}
+    hints = get_type_hints(Result)
+    kinds = {name: hints[name] for name in TOLD if name != "outputs"}
     names = [*kinds, *(f"param.{name}" for name in sweep.names)]
     with _parquet(path, {name: kinds.get(name, str) for name in names}) as write:
         rows = reader.every_task(told.bag.id)

@@ -5,6 +5,7 @@ from typing import Final
 
 from bats.common.messages import MachineId
 from bats.common.money import show
+from bats.master.brain.protocol.numbering import within_block
 from bats.master.report.chronicle import Chronicle, MachineTime, Span, Use
 from bats.master.report.renting import Rented
 from bats.master.report.svg import Drawing, duration
@@ -62,8 +63,9 @@ def _lanes(
     for row, machine in enumerate(machines):
         assert machine.since is not None
         y = top + row * (_LANE + _GAP)
-        name = _short(machine.offering.name, (10 if narrow else 18) - len(f" {machine.id}"))
-        drawing.words(left - 6, y + 15, f"{name} {machine.id}", "label", "end")
+        number = within_block(machine.id)
+        name = _short(machine.offering.name, (10 if narrow else 18) - len(f" {number}"))
+        drawing.words(left - 6, y + 15, f"{name} {number}", "label", "end")
         end = min(machine.paid_until, length)
         state = f"gone: {machine.reason}" if machine.gone else "there"
         hint = (

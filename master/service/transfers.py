@@ -10,23 +10,21 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 
 from bats.common.errors import BatsError
-from bats.common.messages import BlobChunk, BlobStored, MachineId, TaskId, WantBlob
+from bats.common.messages import BlobChunk, BlobStored, MachineId, WantBlob
 from bats.common.wire.codec import CHUNK_BYTES, encode
 from bats.common.wire.transfer import Download
 from bats.master.service.wire.router import Router
 from bats.master.store.blobs import Blobs
 
-TASKS_PER_FOLDER: Final = 1000  # as workers lay output out that share a file system with us
 _AT_A_TIME: Final = 3  # files on their way from one machine
 _LOOK_SECONDS: Final = 5.0
 _MOST_BYTES: Final = 1 << 40
-_STREAMS: Final = {"stdout": "out", "stderr": "err"}
 
 log = structlog.get_logger()
 
@@ -49,18 +47,6 @@ class Fetching:
     coming: dict[str, tuple[Wanted, Download]] = field(default_factory=dict)
     laying: int = 0  # files that are all here and being put where they belong
     done: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-def target_of(folder: str, task: TaskId, attempt: int, name: str) -> Path | None:
-    """The path where an output belongs; None if its name leads outside of the folder."""
-    shard = Path(folder) / str(task // TASKS_PER_FOLDER)
-    if (end := _STREAMS.get(name)) is not None:
-        number = f".{attempt}" if attempt > 1 else ""
-        return shard / f"{task}{number}.{end}"
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        return None
-    return shard / str(task) / name
 
 
 class Files:

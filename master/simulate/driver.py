@@ -25,6 +25,7 @@ from bats.master.brain.protocol.commands import (
     WakeAt,
 )
 from bats.master.brain.protocol.events import (
+    AnyEnding,
     Begin,
     Cause,
     Charged,
@@ -77,7 +78,7 @@ class History:
 
     events: list[tuple[float, Event]] = field(default_factory=list)
     commands: list[list[Command]] = field(default_factory=list)
-    records: dict[TaskId, list[Ending]] = field(default_factory=dict)
+    records: dict[TaskId, list[AnyEnding]] = field(default_factory=dict)
     decisions: list[tuple[float, str]] = field(default_factory=list)
     offers: list[tuple[float, tuple[Schedule, ...]]] = field(default_factory=list)
     uptimes: dict[MachineId, tuple[int, float, float]] = field(default_factory=dict)
@@ -98,8 +99,7 @@ class Simulation:
         keep_events: bool = False,
         after_event: Callable[[Engine], None] = lambda _engine: None,
     ) -> None:
-        self.engine = Engine(settings)
-        self.engine.run.oracle = runtimes
+        self.engine = Engine(settings, runtimes)
         self.history = History()
         self._settings = settings
         self._runtimes = runtimes

@@ -6,40 +6,41 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from bats.common.messages import BagId, TaskId
+from bats.common.messages import BagId, Result, TaskId
 from bats.common.money import as_decimal
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow, TaskRow
+from bats.master.store.results import TOLD, told
+from bats.master.store.rows import MachineRow
 
 Values = Callable[[TaskId], Sequence[str]]
 """A task's parameters by its sweep; the store does not know them."""
 
 
 def tasks_as_jsonl(
-    rows: Iterable[TaskRow], out: TextIO, names: Sequence[str] = (), values: Values = lambda _: ()
+    rows: Iterable[Result], out: TextIO, names: Sequence[str] = (), values: Values = lambda _: ()
 ) -> None:
     """One object a line; the parameters are under `parameters`."""
     for row in rows:
-        facts = _task(row)
+        facts = told(row)
         if names:
             facts["parameters"] = dict(zip(names, values(row.task), strict=True))
         _line(out, facts)
 
 
 def tasks_as_csv(
-    rows: Iterable[TaskRow],
+    rows: Iterable[Result],
     out: TextIO,
     names: Sequence[str] = (),
     values: Values = lambda _: (),
-    more: Mapping[str, Callable[[TaskRow], object]] = MappingProxyType({}),
+    more: Mapping[str, Callable[[Result], object]] = MappingProxyType({}),
 ) -> None:
     """A heading, then a line a task; a parameter is a column, `param.NAME` if NAME is taken."""
-    columns = [field for field in TaskRow._fields if field != "outputs"]
+    columns = [field for field in TOLD if field != "outputs"]
     taken = {*columns, *more}
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*columns, *more, *(f"param.{n}" if n in taken else n for n in names)])
     for row in rows:
-        facts = _task(row)
+        facts = told(row)
         added = [column(row) for column in more.values()]
         writer.writerow([*(facts[column] for column in columns), *added, *values(row.task)])
 
@@ -60,13 +61,9 @@ def _run(reader: Reader, bag: BagId) -> Iterator[tuple[str, dict[str, Any]]]:
     for machine in reader.machines(bag):
         yield "machine", _machine(machine)
     for row in reader.every_task(bag):
-        yield "task", _task(row)
+        yield "task", told(row)
     for row in reader.every_attempt(bag):
-        yield "attempt", _task(row)
-
-
-def _task(row: TaskRow) -> dict[str, Any]:
-    return {**row._asdict(), "outcome": row.outcome.name.lower()}
+        yield "attempt", told(row)
 
 
 def _machine(row: MachineRow) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
+from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import journal, schema
-from bats.master.store.record import COLUMNS, bag_checksum, task_row
-from bats.master.store.rows import BagRow, DecisionRow, MachineRow, TaskRow
+from bats.master.store.results import COLUMNS, result_from
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow, bag_checksum
 
 SORTABLE: Final = (
     "task", "attempt", "machine", "cluster", "started", "outcome", "exit_code", "wall_seconds",
@@ -29,7 +30,7 @@ class TaskQuery:
     text: str = ""  # in the excerpt or the cluster's name, or the number of the task
     outcomes: tuple[Outcome, ...] = ()
     cluster: str = ""
-    machine: int | None = None
+    machine: MachineId | None = None
     sort: str = "task"
     descending: bool = False
     offset: int = 0
@@ -37,7 +38,7 @@ class TaskQuery:
 
 
 class Page(NamedTuple):
-    rows: list[TaskRow]
+    rows: list[Result]
     total: int  # how many there are on all pages
 
 
@@ -104,7 +105,9 @@ class Reader:
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:
         where = "" if bag is None else "WHERE bag = ?"
         query = f"SELECT {', '.join(MachineRow._fields)} FROM machines {where} ORDER BY id"
-        return [MachineRow(*row) for row in self._all(query, *([] if bag is None else [bag]))]
+        rows = self._all(query, *([] if bag is None else [bag]))
+        found = (MachineRow(from_table(number), *rest) for number, *rest in rows)
+        return list({row.id: row for row in found}.values())  # what was written last
 
     def decisions(self, bag: BagId) -> list[DecisionRow]:
         query = "SELECT bag, time, words FROM decisions WHERE bag = ? ORDER BY id"
@@ -137,9 +140,9 @@ class Reader:
             query.limit,
             query.offset,
         )
-        return Page([task_row(row) for row in rows], total)
+        return Page([result_from(row) for row in rows], total)
 
-    def every_task(self, bag: BagId, since: int = 0) -> Iterator[TaskRow]:
+    def every_task(self, bag: BagId, since: int = 0) -> Iterator[Result]:
         """All results in the order of the tasks, from one on, read in pieces."""
         low, high = schema.keys_of(bag)
         low += since
@@ -147,7 +150,7 @@ class Reader:
             f"SELECT {_ATTEMPT} FROM results WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_PIECE}"
         )
         while piece := self._all(query, low, high):
-            yield from map(task_row, piece)
+            yield from map(result_from, piece)
             low = piece[-1][0] + 1
 
     def not_done(self, bag: BagId) -> list[TaskId]:
@@ -166,9 +169,13 @@ class Reader:
             for table in ("results", "attempts")
         )
         query = f"SELECT machine, total(wall_seconds) FROM ({query}) GROUP BY machine"
-        return {MachineId(row[0]): row[1] for row in self._all(query, low, high, low, high)}
+        busy: dict[MachineId, float] = {}
+        for number, seconds in self._all(query, low, high, low, high):
+            machine = from_table(number)
+            busy[machine] = busy.get(machine, 0.0) + seconds
+        return busy
 
-    def story(self, bag: BagId, task: TaskId) -> list[TaskRow]:
+    def story(self, bag: BagId, task: TaskId) -> list[Result]:
         """All that is known of the attempts of one task, its result included."""
         at = schema.key(bag, task)
         rows = self._all(
@@ -177,12 +184,12 @@ class Reader:
             at,
             at,
         )
-        return [task_row(row) for row in rows]
+        return [result_from(row) for row in rows]
 
-    def every_attempt(self, bag: BagId) -> Iterator[TaskRow]:
+    def every_attempt(self, bag: BagId) -> Iterator[Result]:
         """The attempts that did not become their task's result."""
         query = f"SELECT {_ATTEMPT} FROM attempts WHERE id BETWEEN ? AND ? ORDER BY id, attempt"
-        return map(task_row, self._rows(query, *schema.keys_of(bag)))
+        return map(result_from, self._rows(query, *schema.keys_of(bag)))
 
     def clusters(self, bag: BagId) -> list[ClusterRow]:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
@@ -223,8 +230,8 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
         clauses.append("cluster = ?")
         values.append(query.cluster)
     if query.machine is not None:
-        clauses.append("machine = ?")
-        values.append(query.machine)
+        clauses.append("machine IN (?, ?)")
+        values += [query.machine, in_old_tables(query.machine)]
     if query.text:
         contained = "instr(lower(excerpt), lower(?)) OR instr(lower(cluster), lower(?))"
         number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1

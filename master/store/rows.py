@@ -1,8 +1,9 @@
-"""The rows of the store: what is written, what is read back."""
+"""The rows of the store but for results: what is written, what is read back."""
 
+import zlib
 from typing import NamedTuple
 
-from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
+from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 
 
@@ -19,36 +20,6 @@ class BagRow(NamedTuple):
     ended: float | None = None
     summary: str = ""  # JSON
     duplicates: int = 0  # results that came again after one was recorded; counted by the store
-
-
-class Finished(NamedTuple):
-    """One attempt's result and where it was run."""
-
-    result: Result
-    machine: MachineId
-    cluster: str
-    started: float
-
-
-class TaskRow(NamedTuple):
-    """A recorded attempt as it is read back; the fields of `Result` and `Finished`, flat."""
-
-    bag: BagId
-    task: TaskId
-    machine: MachineId
-    cluster: str
-    started: float
-    attempt: int
-    outcome: Outcome
-    exit_code: int
-    wall_seconds: float
-    user_seconds: float
-    system_seconds: float
-    peak_kib: int
-    output_bytes: int
-    excerpt: str
-    slot: int
-    outputs: tuple[tuple[str, str, int], ...]  # name, sha256, bytes
 
 
 class MachineRow(NamedTuple):
@@ -72,3 +43,8 @@ class DecisionRow(NamedTuple):
     bag: BagId
     time: float
     words: str
+
+
+def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:
+    """Of what never changes, and without which the bag cannot go on."""
+    return zlib.crc32(settings or b"", zlib.crc32(spec or b""))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import BatsError
-from bats.common.messages import BagId, TaskId
-from bats.master.store import journal, prune, schema
+from bats.common.messages import BagId, Result, TaskId
+from bats.master.store import journal, prune, results, schema
 from bats.master.store.lock import FolderLock
 from bats.master.store.reader import Reader
 from bats.master.store.repair import soundness
-from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.writing import statements
 from bats.master.store.writing.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
 from bats.master.store.writing.mark import Mark
@@ -85,17 +85,17 @@ class Store:
             events[1].extend((now, event))
         return number
 
-    def results(self, rows: Iterable[Finished]) -> None:
-        """Record how tasks ended for good. The first result of a task stays."""
-        self._tell(statements.write_results, rows)
+    def results(self, rows: Iterable[Result]) -> None:
+        """How tasks ended for good. The first result of a task is recorded, and stays."""
+        self._tell(results.write_results, rows)
 
-    def attempts(self, rows: Iterable[Finished]) -> None:
+    def attempts(self, rows: Iterable[Result]) -> None:
         """Attempts that did not end their task: a failure that is tried again, a killed replica."""
-        self._tell(statements.write_attempts, rows)
+        self._tell(results.write_attempts, rows)
 
     def reopen(self, bag: BagId, tasks: Iterable[TaskId]) -> None:
         """Move the results of these tasks to the attempts: they are to be run again."""
-        self._tell(statements.reopen_tasks, [(schema.key(bag, task),) for task in tasks])
+        self._tell(results.reopen_tasks, [(schema.key(bag, task),) for task in tasks])
 
     def bag(self, row: BagRow) -> None:
         self._tell(statements.write_bags, (row,))

@@ -27,9 +27,15 @@ _SETTINGS: Final = {
 
 
 def tails() -> tuple[str, ...]:
-    from bats.master.brain.policies.tail import STRATEGIES
+    from bats.master.brain.policies.by_name import REPLICATORS
 
-    return tuple(STRATEGIES)
+    return tuple(REPLICATORS)
+
+
+def provisioners() -> tuple[str, ...]:
+    from bats.master.brain.policies.by_name import PROVISIONERS
+
+    return tuple(PROVISIONERS)
 
 
 def planners() -> tuple[str, ...]:
@@ -39,9 +45,9 @@ def planners() -> tuple[str, ...]:
 
 
 def samplings() -> tuple[str, ...]:
-    from bats.master.brain.protocol.settings import Sampling
+    from bats.master.brain.policies.by_name import SAMPLERS
 
-    return tuple(one.value for one in Sampling)
+    return tuple(SAMPLERS)
 
 
 def _named(names: Names, what: str) -> Reads:
@@ -73,6 +79,9 @@ class Policy(Checked):
     tail: Annotated[str, _named(tails, "tail strategy")] = Field(
         "stochastic+random", description="What idle machines copy when no task waits."
     )
+    provisioner: Annotated[str, _named(provisioners, "provisioner")] = Field(
+        "timetable", description="Which machines are bought, and who of them stays."
+    )
     planner: Annotated[str, _named(planners, "planner")] = Field(
         "knapsack", description="What the mixes of offers and of deadlines come from."
     )
@@ -82,7 +91,7 @@ class Policy(Checked):
     prudence: Annotated[float, Reads(_prudence, {"type": "number", "minimum": 0})] = Field(
         1.0,
         description="How much room plans keep for what is not known: 1 is two standard errors, "
-        "0 is none, with mixes as in the paper.",
+        "0 is none, which is the provisioner `paper`.",
     )
     upgrade: bool = Field(
         True, description="Whether more machines may be hired to be done sooner for the same money."

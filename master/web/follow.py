@@ -58,7 +58,7 @@ class Drawings:
         followed = self._followed.get(bag)
         if followed is None:
             count = await loop.run_in_executor(None, self._count, bag)
-            followed = self._followed.setdefault(bag, _Followed(Chronicle(count)))
+            followed = self._followed.setdefault(bag, _Followed(Chronicle(bag, count)))
             while len(self._followed) > _MOST_FOLLOWED:
                 self._followed.popitem(last=False)
         self._followed.move_to_end(bag)

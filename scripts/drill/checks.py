@@ -10,13 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.master.brain.protocol.journal import event_from
 from bats.master.service.bags.bag import Bag, bag_from
 from bats.master.service.bags.replay import Recorded, Replayed
-from bats.master.service.machines.numbers import outside
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow, TaskRow
+from bats.master.store.rows import MachineRow
 
 from .bed import Bed
 
@@ -49,7 +48,7 @@ class Account:
     bed: Bed
     statuses: dict[int, dict[str, Any]]
     notes: list[Note] = field(default_factory=list)
-    rows: dict[int, list[TaskRow]] = field(default_factory=dict)
+    rows: dict[int, list[Result]] = field(default_factory=dict)
     machines: list[MachineRow] = field(default_factory=list)
     duplicates: dict[int, int] = field(default_factory=dict)
     others: set[tuple[int, int, int]] = field(default_factory=set)  # attempts kept beside
@@ -98,13 +97,13 @@ class Account:
         replayed = Replayed(bag, Recorded.of(bag, reader))
         run = replayed.engine.run
         for _, now, written in reader.events(bag.id):
-            replayed.hear(event_from(msgpack.unpackb(written)), now)
+            replayed.hear(event_from(msgpack.unpackb(written), bag.id), now)
             for machine in run.alive():
                 self.samples |= {
                     (bag.id, one.task, one.attempt) for one in machine.attempts() if one.sampling
                 }
         for machine in run.machines.values():
-            self.reserved[outside(bag.id, machine.id)] = machine.atus
+            self.reserved[machine.id] = machine.atus
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import msgpack
 import structlog
 
 from bats.common.errors import UnreachableError
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.common.money import as_decimal
 from bats.common.offering import Offering
 from bats.deploy.host.roster import Roster
@@ -35,7 +35,6 @@ from bats.master.service.api.answers import output
 from bats.master.service.options import Options
 from bats.master.service.preparation import warmed
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
 from bats.master.sweep.sweep import Sweep
 
 Schedules = list[dict[str, Any]]
@@ -56,7 +55,7 @@ class Live:
 
     account: Account
     journal: list[tuple[float, Event]]
-    tasks: list[TaskRow]
+    tasks: list[Result]
     printed: list[bytes]  # what each task wrote to its standard output
     schedules: Schedules  # as offered when the choice was made
     chosen: str
@@ -215,7 +214,7 @@ def read(
         tasks = list(reader.every_task(bag))
         return Live(
             account(reader, bag),
-            [(now, event_from(msgpack.unpackb(raw))) for _, now, raw in reader.events(bag)],
+            [(now, event_from(msgpack.unpackb(raw), bag)) for _, now, raw in reader.events(bag)],
             tasks,
             [output(reader, bag, row.task, 0, "out", 0)["data"] for row in tasks],
             schedules,

@@ -19,11 +19,10 @@ from studies.table2_1 import PUBLISHED, RR_MINUTES, Published
 from studies.table2_1 import settings as simulated_settings
 from studies.two_clusters import SCENARIOS, TASKS, sleep_bag
 
-from bats.common.messages import Outcome, TaskId
+from bats.common.messages import Outcome, Result, TaskId
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.events import Ended, Event
 from bats.master.brain.protocol.settings import Settings
-from bats.master.store.rows import TaskRow
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import Sweep
@@ -375,9 +374,9 @@ def _decisions(runs: Sequence[Run]) -> list[str | Table]:
     return [words, Table(heads, rows, "Decisions of the same seed, simulated and live")]
 
 
-def _between(tasks: Sequence[TaskRow]) -> list[float]:
-    """The time that a machine waited from one task to the next, as far as it did so at all."""
-    by_machine: dict[int, list[TaskRow]] = {}
+def _between(tasks: Sequence[Result]) -> list[float]:
+    """How long a machine waited from one task to the next, as far as it did so at all."""
+    by_machine: dict[int, list[Result]] = {}
     for row in sorted(tasks, key=lambda row: row.started):
         by_machine.setdefault(row.machine, []).append(row)
     return [

@@ -13,7 +13,9 @@ from bats.master.brain.books.state import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.policies.by_name import REPLICATORS
 from bats.master.brain.prediction.predictors import Question, Standing, predict
+from bats.master.brain.prediction.rollout import NO_COPIES
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import ASK, Sampling, Settings
 from bats.master.brain.views.forecast import foretold, promised, questions
@@ -53,6 +55,20 @@ def test_a_bag_of_equal_tasks_takes_as_long_as_the_forecast_says():
     offered = foretold(world.engine.run.schedules, bounds)
     assert [schedule.bounds for schedule in offered] == bounds
     assert offered[-1].makespan_seconds == bounds[-1].median_seconds
+
+
+@pytest.mark.parametrize("replicate", [True, False])
+@pytest.mark.parametrize("tail", REPLICATORS)
+def test_what_a_question_counts_on_is_what_its_replicator_says(tail: str, replicate: bool):
+    asked: list[Question] = []
+
+    def look(engine: Engine) -> None:
+        asked.extend(questions(engine.run, engine.run.schedules))
+
+    settings = Settings(100, OFFERINGS, tail=tail, replicate=replicate)
+    Simulation(settings, lambda _task, _cluster: 600.0, after_event=look).run()
+    foreseen = REPLICATORS[tail].foreseen if replicate else NO_COPIES
+    assert {one.copying for one in asked} == {foreseen}
 
 
 @pytest.mark.parametrize("limits", [{}, {"budget": money(200)}, {"sampling": Sampling.NONE}])

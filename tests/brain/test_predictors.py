@@ -16,7 +16,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.prediction.predictors import PREDICTORS, Question, atus_to_work, predict
-from bats.master.brain.prediction.rollout import Lines, Slots, run_bag
+from bats.master.brain.prediction.rollout import NO_COPIES, Lines, Slots, run_bag
 from bats.master.brain.prediction.steady import skip
 from bats.master.brain.prediction.unseen import possible
 
@@ -62,7 +62,7 @@ def test_a_bound_for_90_percent_holds_in_about_90_of_100_bags():
     kind = np.repeat([0, 1, 2], 4)[None, :]
     for _ in range(150):
         bag = rng.gamma(2.0, 300.0, 330)
-        asked = question(bag[:30].tolist(), 300, (4, 4, 4), replicate=False)
+        asked = question(bag[:30].tolist(), 300, (4, 4, 4), copying=NO_COPIES)
         slots = Slots.fresh(kind, np.zeros(kind.shape))
         run_bag(slots, bag[30:, None], lines)
         held.append(slots.makespans()[0] <= predict(asked).makespan_seconds)

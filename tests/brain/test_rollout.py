@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.prediction.rollout import (
+    CHANCE,
     NEVER,
+    NO_COPIES,
+    SOONER,
+    SOONER_OR_CHANCE,
     Floats,
     Lines,
     MeanBeyond,
@@ -75,6 +79,21 @@ def test_copies_never_make_a_run_longer_and_mostly_make_it_shorter():
     last_begun = slots.begin.max(axis=1)
     assert np.all(tail.makespan > last_begun)
     assert np.all(tail.used <= tail.makespan[:, None] * (1 + 1e-12))
+
+
+def test_a_tail_is_as_long_as_what_idle_machines_copy_leaves_it():
+    """Of what is foreseen no copy, those by chance, those that should end sooner, and both."""
+    slots, lines, bag = fast_and_slow(runs=300, tasks=200, seed=4)
+    known = MeanBeyond(bag.reshape(-1))
+    mean = {
+        copying: float(
+            replicate(slots, lines, known, np.random.default_rng(0), copying).makespan.mean()
+        )
+        for copying in (NO_COPIES, CHANCE, SOONER, SOONER_OR_CHANCE)
+    }
+    assert mean[NO_COPIES] == pytest.approx(slots.makespans().mean())
+    assert mean[NO_COPIES] > mean[CHANCE] > mean[SOONER_OR_CHANCE]
+    assert mean[NO_COPIES] > mean[SOONER] > mean[SOONER_OR_CHANCE]
 
 
 def test_a_long_task_that_began_late_on_a_slow_machine_ends_on_a_fast_one():

@@ -6,7 +6,7 @@ import pytest
 from helpers.user import User
 
 from bats.common.errors import UnreachableError, UsageError
-from bats.master.client import connect, sweep
+from bats.master.client import TaskResult, connect, sweep
 
 
 def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> None:
@@ -17,6 +17,7 @@ def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> Non
         results = {one["task"]: one for one in bag.results()}
         assert sorted(results) == [0, 1, 2, 3, 4]
         assert results[4]["parameters"] == {"x": "5"}
+        assert results[4].keys() == TaskResult.__annotations__.keys()
         assert bag.log(4) == b"5\n"
         assert bag.wait()["state"] == "complete"
         assert [one["name"] for one in master.bags()] == ["five"]

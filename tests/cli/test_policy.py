@@ -16,11 +16,11 @@ def test_a_dry_run_says_which_policies_would_decide(user: User) -> None:
     user.write("sweep.toml", SWEEP)
     words = ("run", "sweep.toml", "--dry-run")
     assert user.facts(*words)["policy"] == {"tail": "none", "monitor_seconds": 300.0}
-    options = ("--tail", "random", "--planner", "milp", "--sampling", "none", "--prudence", "0",
-               "--seed", "7")  # fmt: skip
+    options = ("--tail", "random", "--provisioner", "paper", "--planner", "milp",
+               "--sampling", "none", "--prudence", "0", "--seed", "7")  # fmt: skip
     assert user.facts(*words, *options)["policy"] == {
-        "tail": "random", "planner": "milp", "sampling": "none", "prudence": 0.0, "seed": 7,
-        "monitor_seconds": 300.0,
+        "tail": "random", "provisioner": "paper", "planner": "milp", "sampling": "none",
+        "prudence": 0.0, "seed": 7, "monitor_seconds": 300.0,
     }  # fmt: skip
     assert "policy: tail none, monitor_seconds 300" in user.bats(*words).stdout
     assert "policy" not in user.bats("run", "--dry-run", "--", "true").stdout
@@ -64,6 +64,7 @@ def test_simulate_takes_the_table_and_the_options(user: User) -> None:
     ("option", "value", "says"),
     [
         ("--tail", "head", "'head' is not one of none, random, stochastic, stochastic+random"),
+        ("--provisioner", "mine", "'mine' is not one of timetable, paper, cost-blind"),
         ("--planner", "greedy", "'greedy' is not one of knapsack, milp"),
         ("--sampling", "some", "'some' is not one of regression, implicit, none"),
         ("--prudence", "-1", "-1"),

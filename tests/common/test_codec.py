@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import typing
+from itertools import islice
 from typing import Any
 
 import msgpack
@@ -38,12 +39,13 @@ def _values(hint: Any, name: str) -> st.SearchStrategy[Any]:
     if hint is int:
         odd = {
             "protocol": st.just(m.PROTOCOL),
-            "outcome": st.integers(0, 4),
             "attempt": st.integers(1, 1000),
             "exit_code": st.integers(-64, 4000),
             "machine": st.integers(-1, 1000),
         }
         return odd.get(name, counts)
+    if hint is m.Outcome:
+        return st.sampled_from(m.Outcome)
     if hint in {str, bytes, bool, float}:
         return {
             str: st.text(max_size=20),
@@ -58,6 +60,9 @@ def _values(hint: Any, name: str) -> st.SearchStrategy[Any]:
     if typing.get_origin(hint) is tuple:
         return st.tuples(*(_values(a, "") for a in arguments))
     fields = typing.get_type_hints(hint)
+    if hint is m.Result:  # the rest is the master's
+        told = islice(fields.items(), m.TOLD_BY_WORKER)
+        return st.tuples(*(_values(value, key) for key, value in told)).map(lambda t: m.Result(*t))
     return st.builds(hint, **{key: _values(value, key) for key, value in fields.items()})
 
 

@@ -11,7 +11,7 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
-from bats.master.brain.policies.tail import STRATEGIES
+from bats.master.brain.policies.by_name import REPLICATORS
 from bats.master.brain.protocol.commands import Command, RunTasks
 from bats.master.brain.protocol.settings import Settings
 from bats.master.cli.main import main
@@ -30,7 +30,7 @@ def registered() -> Iterator[None]:
     [block] = [one for one in blocks("master/brain/README.md") if one.kind == "python"]
     exec(compile(block.text, block.page, "exec"), {"__name__": "somebody_elses"})
     yield
-    del STRATEGIES[NAME]
+    del REPLICATORS[NAME]
 
 
 def simulated(tail: str, look: Callable[[Engine], None] = lambda _engine: None) -> Simulation:

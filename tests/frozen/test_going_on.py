@@ -9,19 +9,18 @@ import pytest
 from helpers.releases import Frozen, frozen
 from helpers.service import KillableMaster, becomes, over
 
-from bats.common.messages import BagId, TaskId
+from bats.common.messages import BagId, Result, TaskId
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.protocol.journal import event_from
 from bats.master.store.reader import Reader
-from bats.master.store.rows import TaskRow
 
 BAG = BagId(1)
 OTHERWISE = {"initial_workers": 1, "seed": 7}  # an engine that decides so asks for other machines
 
 
 class Books(NamedTuple):
-    results: dict[TaskId, TaskRow]
-    attempts: list[TaskRow]
+    results: dict[TaskId, Result]
+    attempts: list[Result]
     events: int
 
 
@@ -34,7 +33,8 @@ def books(state: Path) -> Books:
 def ended_since(state: Path, events: int) -> set[TaskId]:
     """Tasks of which an attempt has ended since, however it did."""
     with Reader(state) as reader:
-        heard = [event_from(msgpack.unpackb(event)) for *_, event in reader.events(BAG, events)]
+        written = [msgpack.unpackb(event) for *_, event in reader.events(BAG, events)]
+    heard = [event_from(one, BAG) for one in written]
     return {e.task for event in heard if isinstance(event, Ended) for e in event.endings}
 
 
@@ -66,6 +66,32 @@ async def test_a_bag_that_ran_is_finished(
     assert spent <= status["spent"] == sum(one["cost"] for one in machines) <= status["budget"]
     if otherwise:
         assert master.logged("decided otherwise")
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"tail": "perfect"}, "perfect` knows how long every task will take, which only a sim"),
+        ({"planner": "mine"}, "No planner is called `mine` here: `knapsack` decides."),
+    ],
+)
+@pytest.mark.parametrize("bag", frozen("running"), ids=str)
+async def test_who_cannot_decide_here_is_told_and_the_usual_one_decides(
+    bag: Frozen,
+    settings: dict[str, Any],
+    says: str,
+    tmp_path: Path,
+    killable: Callable[..., KillableMaster],
+) -> None:
+    """0.1.0 took `perfect`, and broke in the tail; a policy of one's own may be gone."""
+    bag.restore(tmp_path / "state", **settings)
+    master = killable()
+    master.start()
+    async with master.client() as client:
+        status = await over(client, BAG)
+        decisions = (await client.ask("decisions", bag=BAG))["decisions"]
+    assert status["done"] + status["failed"] == 160
+    assert any(says in one["words"] for one in decisions)
 
 
 @pytest.mark.parametrize("bag", frozen("cancelled", "ended"), ids=str)

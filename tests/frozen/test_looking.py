@@ -1,6 +1,7 @@
 """What earlier releases left on disk is read by this one, and says what it said then."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,11 @@ import pytest
 from helpers.releases import Frozen, frozen
 from helpers.user import User
 
+from bats.common.messages import BagId
+from bats.master.brain.protocol.numbering import from_journal
 from bats.master.store.repair.soundness import inspect
 
+BAG = BagId(1)
 EVERY = frozen("running", "ended", "cancelled")
 LOOKS = {
     "bags": ("status",),
@@ -21,6 +25,7 @@ LOOKS = {
     "task 8": ("explain", "last", "8"),
 }
 ELSEWHERE = {"output_folder"}  # it was on another computer
+COUNTED = re.compile(r"/machine$|/machines/\d+/id$")  # 0.1.0 counted machines bag by bag
 AMISS = {"limit"}  # 0.1.0 printed how many machines a cluster may have as an amount of money
 
 
@@ -41,6 +46,8 @@ def kept(then: Any, now: Any, where: str) -> list[str]:
             for k, pair in enumerate(zip(then, now, strict=True))
             for x in kept(*pair, f"{where}/{k}")
         ]
+    if COUNTED.search(where):
+        then = from_journal(then, BAG)
     return [] if then == now else [f"{where} was {then!r} and is {now!r}"]
 
 

@@ -20,7 +20,6 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import Sampling
 from bats.master.service.bags.bag import OPEN, bag_from
 from bats.master.service.bags.replay import Recorded, Replayed
-from bats.master.service.machines.numbers import inside
 from bats.master.store.reader import Reader
 
 OTHERWISE: dict[str, dict[str, Any]] = {
@@ -55,7 +54,7 @@ def test_what_was_done_failed_and_paid_is_known_again(
         for task, outcome in recorded.items()
     }
     assert run.ledger.settled == sum(row.cost for row in machines) > 0
-    asked = {inside(row.id): row.offering for row in machines if row.gone is None}
+    asked = {row.id: row.offering for row in machines if row.gone is None}
     living = {one.id: one for one in run.alive() if one.id not in replayed.unasked()}
     assert {number: one.offering.name for number, one in living.items()} == asked
     assert all(one.charged_since is not None for one in living.values())
@@ -73,7 +72,7 @@ def test_the_journal_alone_would_not_do(frozen_bag: Frozen, tmp_path: Path) -> N
     with Reader(frozen_bag.restore(tmp_path / "state")) as reader:
         bag = bag_from(reader.bag(BagId(1)))
         settings = replace(bag.settings, **OTHERWISE["one machine each"])
-        events = [(now, event_from(msgpack.unpackb(e))) for _, now, e in reader.events(bag.id)]
-        asked = {inside(row.id): row.offering for row in reader.machines(bag.id)}
-    run = replay(settings, events).run
+        written = [(now, msgpack.unpackb(event)) for _, now, event in reader.events(bag.id)]
+        asked = {row.id: row.offering for row in reader.machines(bag.id)}
+    run = replay(settings, [(now, event_from(event, bag.id)) for now, event in written]).run
     assert asked != {number: one.offering.name for number, one in run.machines.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgpack
 
-from bats.master.store.record import bag_checksum
+from bats.master.store.rows import bag_checksum
 
 FROZEN = Path(__file__).parents[1] / "frozen"
 RELEASES = sorted(path.name for path in FROZEN.glob("[0-9]*") if path.is_dir())

@@ -5,10 +5,13 @@ import random
 import msgpack
 import pytest
 
-from bats.common.messages import Outcome
+from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.brain.protocol.events import Ended, Ending, Joined
 from bats.master.brain.protocol.journal import plain
 from bats.master.report.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
+
+BAG = BagId(1)
+FIRST, SECOND = MachineId(1_000_001), MachineId(1_000_002)
 
 
 def ended(machine: int, *endings: tuple[int, int, Outcome, float]) -> list[object]:
@@ -16,30 +19,30 @@ def ended(machine: int, *endings: tuple[int, int, Outcome, float]) -> list[objec
 
 
 def test_an_attempt_is_told_by_what_it_was_good_for() -> None:
-    chronicle = Chronicle(10)
-    chronicle.see(ended(1, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)  # nothing is chosen yet
-    chronicle.see(ended(1, (1, 1, Outcome.DONE, 3.0)), 7.0, 5.0)  # it began before the choice
-    chronicle.see(ended(1, (2, 1, Outcome.DONE, 1.0)), 8.0, 5.0)
-    chronicle.see(ended(2, (2, 2, Outcome.DONE, 1.5)), 9.0, 5.0)  # came second
-    chronicle.see(ended(2, (3, 1, Outcome.KILLED, 0.5)), 9.5, 5.0)
-    chronicle.see(ended(2, (4, 1, Outcome.TIMED_OUT, 0.25)), 9.75, 5.0)
+    chronicle = Chronicle(BAG, 10)
+    chronicle.see(ended(FIRST, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)  # nothing is chosen yet
+    chronicle.see(ended(FIRST, (1, 1, Outcome.DONE, 3.0)), 7.0, 5.0)  # it began before the choice
+    chronicle.see(ended(FIRST, (2, 1, Outcome.DONE, 1.0)), 8.0, 5.0)
+    chronicle.see(ended(SECOND, (2, 2, Outcome.DONE, 1.5)), 9.0, 5.0)  # came second
+    chronicle.see(ended(SECOND, (3, 1, Outcome.KILLED, 0.5)), 9.5, 5.0)
+    chronicle.see(ended(SECOND, (4, 1, Outcome.TIMED_OUT, 0.25)), 9.75, 5.0)
     assert [span.use for span in chronicle.spans] == [
         Use.SAMPLE, Use.SAMPLE, Use.TASK, Use.COPY, Use.COPY, Use.FAILED,
     ]  # fmt: skip
-    assert chronicle.machines[1].used == [1.0, 5.0, 0.0, 0.0]
-    assert chronicle.machines[2].used == [0.0, 0.0, 2.0, 0.25]
+    assert chronicle.machines[FIRST].used == [1.0, 5.0, 0.0, 0.0]
+    assert chronicle.machines[SECOND].used == [0.0, 0.0, 2.0, 0.25]
     assert sum(chronicle.done_by_bin.values()) == 3
 
 
 @pytest.mark.parametrize("length", [3.0, 500.0, 1e6])
 def test_bins_hold_what_a_plain_sum_says(length: float) -> None:
     chance = random.Random(7)
-    chronicle = Chronicle(5000)
-    total, done, seen = {1: 0.0, 2: 0.0}, set(), []
+    chronicle = Chronicle(BAG, 5000)
+    total, done, seen = {FIRST: 0.0, SECOND: 0.0}, set(), []
     now = 0.0
     for k in range(MOST_SPANS + 500):
         now += length / (MOST_SPANS + 500)
-        machine = chance.choice((1, 2))
+        machine = chance.choice((FIRST, SECOND))
         seconds = min(now, chance.expovariate(100 / length))
         outcome = chance.choice((Outcome.DONE, Outcome.DONE, Outcome.FAILED))
         task = chance.randrange(5000)
@@ -61,15 +64,23 @@ def test_bins_hold_what_a_plain_sum_says(length: float) -> None:
 
 def test_reading_in_pieces_comes_to_the_same_as_reading_at_once() -> None:
     chance = random.Random(11)
-    events = [(0, 0.0, msgpack.packb(plain(Joined(1, 3))))]  # type: ignore[arg-type]
+    events = [(0, 0.0, msgpack.packb(plain(Joined(FIRST, 3))))]  # type: ignore[arg-type]
     for k in range(1, 200):
-        event = ended(1, (k, 1, chance.choice(list(Outcome)), chance.random()))
+        event = ended(FIRST, (k, 1, chance.choice(list(Outcome)), chance.random()))
         events.append((k, 10.0 * k, msgpack.packb(event)))
-    whole, pieces = Chronicle(300), Chronicle(300)
+    whole, pieces = Chronicle(BAG, 300), Chronicle(BAG, 300)
     whole.read(events, 100.0)
     while pieces.events < len(events):
         pieces.read(events[pieces.events : pieces.events + 7], 100.0)
     assert whole.spans == pieces.spans
-    assert whole.machines[1].slots == 3
-    assert whole.machines[1].used == pieces.machines[1].used
+    assert whole.machines[FIRST].slots == 3
+    assert whole.machines[FIRST].used == pieces.machines[FIRST].used
     assert whole.done_by_bin == pieces.done_by_bin
+
+
+def test_a_journal_of_version_0_1_0_counts_the_machines_of_its_bag_from_one() -> None:
+    old, today = Chronicle(BAG, 10), Chronicle(BAG, 10)
+    old.see(ended(2, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)
+    today.see(ended(SECOND, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)
+    assert old.spans == today.spans
+    assert old.machines.keys() == today.machines.keys() == {SECOND}

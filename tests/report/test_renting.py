@@ -16,10 +16,7 @@ from bats.master.report.renting import Rented, Shares, divided, seconds_of, spen
 def machine(price: int, atu: float, minimum: float, since: float, stayed: float) -> Rented:
     offering = Offering(ClusterName("m"), Money(price), atu, 5, 2, minimum_seconds=minimum)
     cost = charge(offering, stayed)
-    number = MachineId(1)
-    return Rented(
-        number, number, offering, 2, 0.0, since, since + 1, since + stayed, True, "", cost
-    )
+    return Rented(MachineId(1), offering, 2, 0.0, since, since + 1, since + stayed, True, "", cost)
 
 
 machines = st.builds(

@@ -9,6 +9,7 @@ from helpers.service import free, over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
+from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.client import Client
 from bats.master.service.api.submission import POLICY
@@ -19,6 +20,7 @@ from bats.master.sweep.sweep import Sweep
 
 TABLE: Mapping[str, Any] = {
     "tail": "none",
+    "provisioner": "paper",
     "planner": "milp",
     "sampling": "implicit",
     "prudence": 0.5,
@@ -47,12 +49,14 @@ async def test_the_table_of_the_sweep_becomes_the_bags_settings(
     second = await client.ask("submit", **asked, tail="random", seed=0, planner=None)
     found = await settings(master, first["bag"])
     assert found == replace(
-        Settings(3, found.offerings),
+        Settings(3, found.offerings, numbers_after=before_first(first["bag"])),
         rule=found.rule,
         currency=found.currency,
         **{**TABLE, "sampling": Sampling.IMPLICIT},
     )
-    assert await settings(master, second["bag"]) == replace(found, tail="random", seed=0)
+    assert await settings(master, second["bag"]) == replace(
+        found, tail="random", seed=0, numbers_after=before_first(second["bag"])
+    )
 
 
 async def test_the_client_says_it_with_a_keyword(master: Master, client: Client) -> None:

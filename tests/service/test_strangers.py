@@ -285,7 +285,7 @@ async def test_results_that_are_said_again_count_once(master: Master, client: Cl
         assert (status["done"], status["duplicates"]) == (2, 0)
         assert len(await results(client, bag)) == 2
         await worker.say(Heartbeat((), 0, 100.0))
-        assert machine == 1
+        assert machine == 500_001
 
 
 async def test_workers_started_by_hand_serve_one_bag_after_another(
@@ -302,7 +302,7 @@ async def test_workers_started_by_hand_serve_one_bag_after_another(
             assert (status["state"], status["done"]) == ("complete", 4)
             rows = await results(client, bag)
             assert {row["cluster"] for row in rows} == {"mine"}
-    assert welcome.machine == 1
+    assert welcome.machine == 500_001
 
 
 async def test_a_worker_started_by_hand_waits_while_its_bag_is_paused_and_is_taken_again(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
-from bats.master.store.rows import BagRow, Finished
+from bats.master.store.rows import BagRow
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def finished() -> Callable[..., Finished]:
+def finished() -> Callable[..., Result]:
     def make(
         bag: int,
         task: int,
@@ -28,7 +28,7 @@ def finished() -> Callable[..., Finished]:
         machine: int = 1,
         started: float = 10.0,
         **more: Any,
-    ) -> Finished:
+    ) -> Result:
         facts: dict[str, Any] = {
             "exit_code": 0 if outcome is Outcome.DONE else 1,
             "wall_seconds": wall,
@@ -39,8 +39,8 @@ def finished() -> Callable[..., Finished]:
             "excerpt": "" if outcome is Outcome.DONE else "boom",
             "slot": 0,
         }
-        result = Result(BagId(bag), TaskId(task), attempt, outcome, **(facts | more))
-        return Finished(result, MachineId(machine), cluster, started)
+        facts |= {"machine": MachineId(machine), "cluster": cluster, "started": started}
+        return Result(BagId(bag), TaskId(task), attempt, outcome, **(facts | more))
 
     return make
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import BatsError, StoreDamagedError, UsageError
-from bats.common.messages import BagId, Outcome
+from bats.common.messages import BagId, Outcome, Result
 from bats.master.store.blobs import Blobs
 from bats.master.store.reader import Reader
 from bats.master.store.repair.salvage import salvage
 from bats.master.store.repair.soundness import inspect
-from bats.master.store.rows import BagRow, Finished
+from bats.master.store.rows import BagRow
 from bats.master.store.store import Store
 
 BAG = BagId(1)
@@ -26,7 +26,7 @@ RESULTS = [(task, f"excerpt of {task}") for task in range(1500)]
 
 @pytest.fixture
 async def filled(
-    folder: Path, finished: Callable[..., Finished], bag_row: Callable[..., BagRow]
+    folder: Path, finished: Callable[..., Result], bag_row: Callable[..., BagRow]
 ) -> Path:
     """A store of some 100 pages that was closed properly."""
     store = Store(folder, "1.0")

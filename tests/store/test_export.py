@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bats.common.messages import BagId, MachineId, Outcome
+from bats.common.messages import BagId, MachineId, Outcome, Result
 from bats.common.money import money
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader
-from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.store import Store
 
 BAG = BagId(1)
@@ -21,7 +21,7 @@ NASTY = 'a "quoted", line\nand\r\nmore; =1+1 é'
 
 @pytest.fixture
 async def reader(
-    folder: Path, finished: Callable[..., Finished], bag_row: Callable[..., BagRow]
+    folder: Path, finished: Callable[..., Result], bag_row: Callable[..., BagRow]
 ) -> Reader:
     store = Store(folder, "1.0")
     store.bag(bag_row(1, tasks=2500)._replace(summary='{"cost": "0.08"}'))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import BatsError
-from bats.common.messages import BagId
+from bats.common.messages import BagId, Result
 from bats.master.store.repair.soundness import inspect
-from bats.master.store.rows import BagRow, Finished
+from bats.master.store.rows import BagRow
 from bats.master.store.store import Store
 from bats.master.store.writing.group_commit import Trouble
 
@@ -53,12 +53,12 @@ class Told:
         self.said.append(trouble)
         (self.trouble if trouble else self.good).set()
 
-    async def tell(self, rows: list[Finished]) -> None:
+    async def tell(self, rows: list[Result]) -> None:
         for row in rows:
-            self.store.journal(BAG, 1.0, b"task %d" % row.result.task)
+            self.store.journal(BAG, 1.0, b"task %d" % row.task)
             self.store.results([row])
             self.store.then(self.acknowledge)
-            if row.result.task % 50 == 0:
+            if row.task % 50 == 0:
                 await asyncio.sleep(0.001)
 
     def acknowledge(self) -> None:
@@ -71,7 +71,7 @@ class Told:
 
 
 async def test_facts_wait_in_memory_until_there_is_room_on_the_disk(
-    small_disk: Path, finished: Callable[..., Finished], bag_row: Callable[..., BagRow]
+    small_disk: Path, finished: Callable[..., Result], bag_row: Callable[..., BagRow]
 ):
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1_000_000))
@@ -96,7 +96,7 @@ async def test_facts_wait_in_memory_until_there_is_room_on_the_disk(
 async def test_a_limit_on_file_sizes_is_borne_like_a_full_disk(
     folder: Path,
     file_limit: Callable[[int], None],
-    finished: Callable[..., Finished],
+    finished: Callable[..., Result],
     bag_row: Callable[..., BagRow],
 ):
     told = Told(folder)

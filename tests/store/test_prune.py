@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.messages import BagId, MachineId
+from bats.common.messages import BagId, MachineId, Result
 from bats.master.store.prune import prune
 from bats.master.store.repair.soundness import inspect
-from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.store import Store
 
 OLD, KEPT, RUNNING = BagId(1), BagId(2), BagId(3)
@@ -17,7 +17,7 @@ OLD, KEPT, RUNNING = BagId(1), BagId(2), BagId(3)
 
 @pytest.fixture
 async def store(
-    folder: Path, finished: Callable[..., Finished], bag_row: Callable[..., BagRow]
+    folder: Path, finished: Callable[..., Result], bag_row: Callable[..., BagRow]
 ) -> Store:
     store = Store(folder, "1.0")
     for bag in (OLD, KEPT, RUNNING):

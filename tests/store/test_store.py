@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.master.store.reader import TaskQuery
-from bats.master.store.rows import BagRow, DecisionRow, Finished, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.store import Store
 
-Make = Callable[..., Finished]
+Make = Callable[..., Result]
 MakeBag = Callable[..., BagRow]
 B1, B2 = BagId(1), BagId(2)
 
@@ -106,7 +106,7 @@ async def test_a_retried_task_gives_its_result_back_and_gets_another(folder: Pat
 
 async def test_the_row_of_a_machine_follows_its_life(folder: Path):
     store = Store(folder, "1.0")
-    born = MachineRow(MachineId(1), B1, "small", "ssh", requested=1.0, public_key=b"k" * 32)
+    born = MachineRow(MachineId(1_000_001), B1, "small", "ssh", requested=1.0, public_key=b"k" * 32)
     gone = born._replace(address="host", charged_since=2.0, gone=9.0, cost=money("0.08"))
     store.machine(born)
     store.machine(gone)
@@ -192,13 +192,13 @@ async def test_results_are_found_sorted_and_paged_as_a_plain_list_would_be(
             page = reader.tasks(B1, query)
             return [row.task for row in page.rows], page.total
 
-        failed = [row.result.task for row in rows if row.result.outcome]
+        failed = [row.task for row in rows if row.outcome]
         assert tasks(TaskQuery(outcomes=(Outcome.FAILED,))) == (failed, len(failed))
-        large = [r.result.task for r in rows if r.cluster == "large" and r.machine == 2]
+        large = [r.task for r in rows if r.cluster == "large" and r.machine == 2]
         assert tasks(TaskQuery(cluster="large", machine=2)) == (large, len(large))
-        slow = sorted(rows, key=lambda row: (-row.result.wall_seconds, row.result.task))
+        slow = sorted(rows, key=lambda row: (-row.wall_seconds, row.task))
         page = TaskQuery(sort="wall_seconds", descending=True, offset=20, limit=10)
-        assert tasks(page) == ([row.result.task for row in slow[20:30]], 200)
+        assert tasks(page) == ([row.task for row in slow[20:30]], 200)
         assert tasks(TaskQuery(text="X_%")) == (failed, len(failed))
         assert tasks(TaskQuery(text="line 14 ")) == ([14], 1)
         assert tasks(TaskQuery(text="34")) == ([34], 1)
@@ -221,3 +221,26 @@ async def test_runtimes_are_summed_up_per_cluster(folder: Path, finished: Make):
         assert a.peak_kib == 2048
         assert (b.results, b.done, b.mean_seconds) == (1, 0, 0.0)
         assert list(reader.runtimes(B1, "a")) == [1.0, 2.0, 3.0]
+
+
+async def test_a_machine_started_by_hand_under_version_0_1_0_has_todays_number(
+    folder: Path, finished: Make, bag_row: MakeBag
+):
+    then, now = MachineId(7), MachineId(500_007)
+    row = MachineRow(then, BagId(0), "desk", "by hand", requested=1.0)
+    store = Store(folder, "0.1.0")
+    store.bag(bag_row(1))
+    store.machine(row)
+    store.results([finished(1, 3, wall=2.0)._replace(machine=then)])
+    store.results([finished(1, 4, wall=1.0)._replace(machine=now)])
+    await store.committed()
+    with store.reader() as reader:
+        assert reader.machines() == [row._replace(id=now)]
+        assert [one.machine for one in reader.every_task(B1)] == [now, now]
+        assert reader.tasks(B1, TaskQuery(machine=now)).total == 2
+        assert reader.busy_seconds(B1) == {now: 3.0}
+    store.machine(row._replace(id=now, gone=9.0))
+    await store.committed()
+    with store.reader() as reader:
+        assert reader.machines() == [row._replace(id=now, gone=9.0)]
+    await store.close()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
-from bats.master.store.rows import BagRow, Finished
+from bats.master.store.rows import BagRow
 from bats.master.store.store import Store
 
 
@@ -29,9 +29,11 @@ async def tell(folder: Path) -> None:
         await asyncio.sleep(0)
 
 
-def finished(bag: BagId, task: int) -> Finished:
-    result = Result(bag, TaskId(task), 1, Outcome.DONE, 0, 1.0, 0.0, 0.0, task, 0, "x" * task, 0)
-    return Finished(result, MachineId(1), "c", 0.0)
+def finished(bag: BagId, task: int) -> Result:
+    return Result(
+        bag, TaskId(task), 1, Outcome.DONE, 0, 1.0, 0.0, 0.0, task, 0, "x" * task, 0,
+        machine=MachineId(1_000_001), cluster="c",
+    )  # fmt: skip
 
 
 def say(bag: int, events: int, results: int) -> None:

@@ -10,7 +10,7 @@ from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.planners import PLANNERS, Planner
 from bats.master.brain.protocol.settings import Settings
 from bats.master.sweep.arguments import from_arguments
-from bats.master.sweep.policy import Policy, planners, samplings, tails
+from bats.master.sweep.policy import Policy, planners, provisioners, samplings, tails
 from bats.master.sweep.reading import load
 from bats.master.sweep.schema import json_schema
 from bats.master.sweep.sweep import Sweep
@@ -20,6 +20,7 @@ ALL = """
 command = "x"
 [policy]
 tail = "none"
+provisioner = "paper"
 planner = "milp"
 sampling = "implicit"
 prudence = 0.5
@@ -33,6 +34,7 @@ seed = 17
 """
 MEANT = {
     "tail": "none",
+    "provisioner": "paper",
     "planner": "milp",
     "sampling": "implicit",
     "prudence": 0.5,
@@ -91,7 +93,13 @@ def test_what_is_said_to_be_usual_is() -> None:
 
 def test_editors_complete_the_names_of_policies() -> None:
     keys = json_schema()["$defs"]["Policy"]["properties"]
-    for key, names in (("tail", tails), ("planner", planners), ("sampling", samplings)):
+    kinds = {
+        "tail": tails,
+        "provisioner": provisioners,
+        "planner": planners,
+        "sampling": samplings,
+    }
+    for key, names in kinds.items():
         assert keys[key]["enum"] == list(names())
     assert keys["prudence"]["default"] == 1.0
 
@@ -112,6 +120,7 @@ def test_a_name_of_ones_own_is_known_once_it_is_registered(
         ('tale = "none"', "line 3: `policy.tale`: unknown key; did you mean `tail`?"),
         ('cushion = "5"', "line 3: `policy.cushion`: unknown key"),
         ('tail = "stochastik"', "line 3: `policy.tail`: 'stochastik' names no tail strategy; did"),
+        ('provisioner = "costblind"', "names no provisioner; did you mean `cost-blind`?"),
         ('planner = "greedy"', "names no planner; allowed are knapsack, milp"),
         ('sampling = "non"', "names no way of sampling; did you mean `none`?"),
         ("tail = 5", "5 names no tail strategy"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from bats.common.errors import UsageError
 from bats.common.messages import BlobChunk, BlobStored, WantBlob
 from bats.common.wire.codec import CHUNK_BYTES
 from bats.worker.files.library import Library
@@ -35,7 +36,10 @@ class Outputs:
         return ((name, sha256, size),)
 
     def collect(self, folder: str, patterns: Sequence[str], *, move: bool) -> Collected:
-        """Keep all matching files of the folder. May take long: runs in a thread."""
+        """Keep all matching files of the folder. May take long: runs in a thread.
+
+        Raises OSError, and UsageError for a name that no message can carry.
+        """
         found = {}
         for pattern in patterns:
             for path in Path(folder).glob(pattern):
@@ -43,6 +47,7 @@ class Outputs:
                     found[str(file.relative_to(folder))] = file
         collected = []
         for name, file in sorted(found.items()):
+            _check_name(name)
             sha256, size = self._library.take(file, move=move)
             self._kept[sha256] = time.monotonic()
             collected.append((name, sha256, size))
@@ -67,6 +72,13 @@ class Outputs:
         limit = time.monotonic() - _KEEP_SECONDS
         for sha256 in [sha for sha, since in self._kept.items() if since < limit]:
             self.on_stored(BlobStored(sha256, 0))
+
+
+def _check_name(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the name {os.fsencode(name)!r} is not UTF-8") from None
 
 
 def _files(folder: Path, path: Path) -> Iterable[Path]:

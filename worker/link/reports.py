@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from bats.common.messages import AttemptId, Result, Results
+from bats.common.messages import AttemptId, Outcome, Result, Results
 from bats.common.wire.codec import decode, encode
 from bats.worker.link.outbox import Outbox
 
@@ -46,10 +46,19 @@ class Reports:
             self._timer.cancel()
             self._timer = None
         while self._batch:
-            part, self._batch = self._batch[:_BATCH], self._batch[_BATCH:]
-            frame = encode(Results(self._outbox.next_serial, tuple(part)))
+            part = tuple(self._batch[:_BATCH])
+            frame = self._encoded(part)
             self._outbox.put(frame, len(part))
+            del self._batch[:_BATCH]
             self._send(frame)
+
+    def _encoded(self, part: tuple[Result, ...]) -> bytes:
+        """A result that no message can carry does not take the others of its batch along."""
+        serial = self._outbox.next_serial
+        try:
+            return encode(Results(serial, part))
+        except (ValueError, TypeError, OverflowError):
+            return encode(Results(serial, tuple(_sendable(result) for result in part)))
 
     def say_again(self) -> None:
         """Say again on a new connection what waits, oldest first."""
@@ -63,3 +72,12 @@ class Reports:
     def close(self) -> None:
         self.flush()
         self._outbox.close()
+
+
+def _sendable(result: Result) -> Result:
+    try:
+        encode(Results(0, (result,)))
+    except (ValueError, TypeError, OverflowError) as error:
+        why = f"its result cannot be sent: {error!r}".encode(errors="replace").decode()
+        return Result(*result[:3], Outcome.FAILED, 0, 0.0, 0.0, 0.0, 0, 0, why, 0)
+    return result

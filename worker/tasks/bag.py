@@ -6,16 +6,18 @@ from bats.worker.files.inputs import Layout
 from bats.worker.files.outputs import STDERR, STDOUT, Collected
 from bats.worker.files.transfers import Files
 from bats.worker.tasks import capture
-from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.shared_output import SharedOutput
 from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError, Recipe
 
 
 class Bag:
-    def __init__(self, spec: BagSpec, recipe: Recipe, shelf: Shelf | None, files: Files) -> None:
+    def __init__(
+        self, spec: BagSpec, recipe: Recipe, shared: SharedOutput | None, files: Files
+    ) -> None:
         self.spec = spec
         self._recipe = recipe
-        self._shelf = shelf if shelf and shelf.usable() else None
+        self._shared = shared if shared and shared.usable() else None
         self._files = files
         self._layout = Layout(spec.inputs, files.library) if spec.inputs else None
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
@@ -34,8 +36,8 @@ class Bag:
             if not size:
                 continue
             pieces = capture.kept(file, size, self.spec.output_cap_bytes)
-            if self._shelf:
-                self._shelf.put(attempt, end, pieces)
+            if self._shared:
+                self._shared.put(attempt, end, pieces)
             else:
                 kept += self._files.outputs.keep(name, pieces)
         return kept

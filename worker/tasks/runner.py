@@ -20,7 +20,7 @@ from bats.worker.tasks.bag import Bag
 from bats.worker.tasks.desk import Desk, Running
 from bats.worker.tasks.environment import own_environment
 from bats.worker.tasks.reaper import reaper
-from bats.worker.tasks.shared_output import Shelf
+from bats.worker.tasks.shared_output import SharedOutput
 from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError, Recipe
 
@@ -70,9 +70,9 @@ class Runner:
 
     def learn(self, spec: BagSpec) -> None:
         """Raises UsageError for templates that cannot be filled; submission refuses those."""
-        shelf = Shelf(spec.output_folder, self._mark) if spec.output_folder else None
+        shared = SharedOutput(spec.output_folder, self._mark) if spec.output_folder else None
         recipe = Recipe(spec, self._base, self._speed, self._home)
-        self._bags[spec.bag] = Bag(spec, recipe, shelf, self._files)
+        self._bags[spec.bag] = Bag(spec, recipe, shared, self._files)
         if self._files.inputs.need(spec):
             self.ready(spec.bag)
         else:
@@ -140,29 +140,49 @@ class Runner:
             attempt = waiting.attempt
             bag = self._bags[attempt.bag]
             slot = self._slots[number]
+            grace = bag.spec.grace_seconds
             try:
                 pid = bag.start(attempt, waiting.values, slot)
+                now = self._loop.time()
+                running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
+                self._watch(pid, running)
             except NotStartedError as error:
                 self._clear(slot)
                 self.desk.end(attempt, number)
                 self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
                 continue
-            now = self._loop.time()
             timeout = bag.spec.timeout_seconds
-            grace = bag.spec.grace_seconds
-            running = Running(attempt, number, now, waiting.values, grace_seconds=grace)
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
-            self._reaper.watch(pid, running)
             if timeout:
                 running.timeout_at = now + timeout
                 self._plan()
+
+    def _watch(self, pid: int, running: Running) -> None:
+        """Raises NotStartedError; what nobody would see the end of does not run."""
+        try:
+            self._reaper.watch(pid, running)
+        except OSError as error:
+            _signal(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise NotStartedError(f"its process cannot be watched: {error.strerror}") from None
 
     def _ended(self, running: Running, pid: int) -> None:
         if self._pids.get(running.slot) != pid:  # it was given up; its slot is not used again
             os.waitpid(pid, 0)
             return
+        try:
+            self._wind_up(running, pid)
+        except Exception as error:
+            log.exception("the end of a task was not taken in", attempt=running.attempt)
+            if running.slot in self.desk.running:
+                self.desk.give_up(running)
+            why = f"the worker could not take in its end: {error!r}"
+            self._conclude(_unrun(running.attempt, Outcome.FAILED, why, running.slot))
+            self._broken(why)
+
+    def _wind_up(self, running: Running, pid: int) -> None:
         now = self._loop.time()
         # While the leader is not yet waited for, its group's number cannot be anybody else's.
         _signal(pid, signal.SIGKILL)

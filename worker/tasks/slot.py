@@ -49,7 +49,9 @@ class Slot:
             self.stdin = os.open(f"{self._base}.in", _OPEN & ~os.O_APPEND, 0o600)
         data = text.encode(errors="surrogateescape")
         os.ftruncate(self.stdin, 0)
-        os.pwrite(self.stdin, data, 0)
+        written = 0
+        while written < len(data):  # a disk that becomes full takes a part
+            written += os.pwrite(self.stdin, data[written:], written)
         os.lseek(self.stdin, 0, os.SEEK_SET)
         return [(os.POSIX_SPAWN_DUP2, self.stdin, 0), *self.actions[1:]]
 

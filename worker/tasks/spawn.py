@@ -61,7 +61,14 @@ class Recipe:
         env = self._environment(attempt, values, slot.scratch_bytes)
         argv = [fill(values) for fill in self._argv]
         cwd = self.folder(values, slot.scratch)
-        actions = slot.actions if self._stdin is None else slot.with_stdin(self._stdin(values))
+        actions = slot.actions
+        if self._stdin is not None:
+            try:
+                actions = slot.with_stdin(self._stdin(values))
+            except OSError as error:
+                raise NotStartedError(
+                    f"its standard input cannot be written: {error.strerror}"
+                ) from None
         try:
             os.chdir(cwd)
         except OSError as error:

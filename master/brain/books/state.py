@@ -2,9 +2,11 @@
 
 import heapq
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from itertools import count
+from typing import TYPE_CHECKING
 
 from bats.common.billing import charge
 from bats.common.messages import MachineId, TaskId
@@ -27,8 +29,14 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Chosen, Ending
+from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
+
+if TYPE_CHECKING:
+    from bats.master.brain.policies.by_name import Policies
+
+Oracle = Callable[[TaskId, int], float]
+"""True runtimes, of a task on a cluster's machines, which only a simulator has."""
 
 MANUAL = "manual"
 """The back end of machines that users start themselves: never asked for, taken when they come."""
@@ -95,7 +103,7 @@ class ClusterState:
 class Sample:
     """The state of the sampling phase (science.md, section 6)."""
 
-    __slots__ = ("base", "hired", "left", "observed", "open", "pairs", "replicated", "size")
+    __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
 
     def __init__(self, size: int, clusters: int) -> None:
         self.size = size  # n: how many distinct tasks
@@ -104,7 +112,6 @@ class Sample:
         self.left: list[list[TaskId]] = [[] for _ in range(clusters)]  # still to be sent there
         self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet
         self.observed: list[dict[TaskId, float]] = [{} for _ in range(clusters)]
-        self.base = 0
         self.hired: set[int] = set()  # clusters that every plan will want
 
 
@@ -123,8 +130,15 @@ class Plan:
 class Run:
     """One bag being run."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, policies: "Policies", oracle: Oracle | None = None
+    ) -> None:
         self.settings = settings
+        self.provisioner = policies.provisioner
+        self.sampler = policies.sampler
+        self.replicator = policies.replicator
+        self.planner = policies.planner
+        self._oracle = oracle
         self.rng = random.Random(settings.seed)
         self.now = 0.0
         self.phase = Phase.SAMPLING
@@ -168,8 +182,7 @@ class Run:
         self.began_at = 0.0
         self.ended_at: float | None = None
         self.out: list[Command] = []
-        self.oracle: object = None  # the simulator's knowledge of true runtimes; never live
-        self.last_machine = MachineId(0)  # the highest number given
+        self.last_machine = settings.numbers_after  # the highest number given
 
     # --- words and ends --------------------------------------------------------------------------
 
@@ -266,26 +279,24 @@ class Run:
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
-            offering = c.with_its_boot
-            if not self.settings.prudence:  # the paper takes all paid time for worked
-                offering = replace(c.offering, boundary_seconds=0.0)
+            offering = self.provisioner.time.as_planned(c)
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
 
-    def observe(self, machine: Machine, ending: Ending) -> None:
+    def observe(self, machine: Machine, task: TaskId, seconds: float) -> None:
         """Learn from a task that was done."""
         machine.done_count += 1
-        machine.done_seconds += ending.seconds
+        machine.done_seconds += seconds
         cluster = self.clusters[machine.cluster]
         if self.phase is Phase.SAMPLING and self.sample is not None:
-            self.sample.observed[machine.cluster][ending.task] = ending.seconds
-            cluster.sampled.add(ending.seconds)
+            self.sample.observed[machine.cluster][task] = seconds
+            cluster.sampled.add(seconds)
         else:
-            cluster.profile.add(ending.seconds)
+            cluster.profile.add(seconds)
             if cluster.line.doubt == UNTRIED.doubt and self.canonical.count:
                 ratio = cluster.profile.mean_done / self.canonical.mean_done
                 cluster.line = replace(UNTRIED, beta1=ratio)
-            self.canonical.add(self.to_canonical(machine.cluster, ending.seconds))
+            self.canonical.add(self.to_canonical(machine.cluster, seconds))
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""
@@ -297,8 +308,10 @@ class Run:
         stopped = self.tasks.stopped.get(task)
         return self.to_canonical(*stopped) if stopped else 0.0
 
+    def true_seconds(self, task: TaskId, cluster: int) -> float:
+        """What the task takes there in truth, as a clairvoyant policy may ask."""
+        assert self._oracle is not None
+        return self._oracle(task, cluster)
+
     def to_canonical(self, cluster: int, seconds: float) -> float:
-        line = self.clusters[cluster].line
-        if line is SAME:
-            return seconds
-        return max((seconds - line.beta0) / line.beta1, 1e-9)
+        return self.clusters[cluster].line.back(seconds)

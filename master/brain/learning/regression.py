@@ -39,6 +39,12 @@ class Line:
             there = self.beta0 + self.beta1 * seconds
         return max(there, SHORTEST_SECONDS)
 
+    def back(self, seconds: float) -> float:
+        """The runtime here of a task that takes `seconds` there."""
+        if self is SAME:
+            return seconds
+        return max((seconds - self.beta0) / self.beta1, SHORTEST_SECONDS)
+
 
 SAME: Final = Line(0.0, 1.0, error=0.0)
 """From a cluster to itself."""

@@ -23,6 +23,9 @@ from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.rollout import (
+    NO_COPIES,
+    SOONER_OR_CHANCE,
+    Copying,
     Floats,
     Lines,
     MeanBeyond,
@@ -68,7 +71,7 @@ class Question:
     mix: Mix
     budget: Money | None = None
     deadline_seconds: float | None = None
-    replicate: bool = True  # whether running tasks may be copied in the tail
+    copying: Copying = SOONER_OR_CHANCE  # what idle machines do in the tail
     confidence: float = 0.9
     seed: int = 0
     standing: tuple[Standing, ...] = ()
@@ -163,8 +166,9 @@ def resampling(question: Question) -> Bounds:
         slots = Slots.fresh(np.tile(kind, (runs, 1)), np.tile(ready, (runs, 1)))
     bag = draws.tasks(exactly, rng)
     run_bag(slots, bag, lines)
-    if question.replicate:
-        tail = replicate(slots, lines, MeanBeyond(bag[:, ::8].reshape(-1)), rng)
+    if question.copying != NO_COPIES:
+        known = MeanBeyond(bag[:, ::8].reshape(-1))
+        tail = replicate(slots, lines, known, rng, question.copying)
     else:
         tail = Tail(slots.makespans(), slots.end)
 

@@ -7,7 +7,7 @@ up with slots that are never free.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -104,6 +104,19 @@ def run_bag(slots: Slots, tasks: Floats, lines: Lines) -> None:
     slots.end, slots.begin, slots.task = free_at, begin.reshape(shape), task.reshape(shape)
 
 
+class Copying(NamedTuple):
+    """What idle machines run copies of, in the tail."""
+
+    sooner: bool  # of what should end sooner there, the task with the longest rest
+    chance: bool  # else of any task that runs on slower machines
+
+
+NO_COPIES: Final = Copying(sooner=False, chance=False)
+SOONER: Final = Copying(sooner=True, chance=False)
+CHANCE: Final = Copying(sooner=False, chance=True)
+SOONER_OR_CHANCE: Final = Copying(sooner=True, chance=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Tail:
     makespan: Floats  # of each run
@@ -129,14 +142,20 @@ class MeanBeyond:
         return np.maximum(self._mean[step], tau)
 
 
-def replicate(slots: Slots, lines: Lines, mean_beyond: MeanBeyond, rng: Generator) -> Tail:
+def replicate(
+    slots: Slots,
+    lines: Lines,
+    mean_beyond: MeanBeyond,
+    rng: Generator,
+    copying: Copying = SOONER_OR_CHANCE,
+) -> Tail:
     """Let slots that find the bag empty run copies of running tasks (T §5.1).
 
     Stochastic, else random: the task with the longest expected rest, if a copy is expected to take
     less; else any that runs on slower machines. The first result wins and frees the other slots.
     """
     parts = [
-        _replicate(slots.rows(slice(first, first + RUNS_AT_ONCE)), lines, mean_beyond, rng)
+        _replicate(slots.rows(slice(first, first + RUNS_AT_ONCE)), lines, mean_beyond, rng, copying)
         for first in range(0, slots.end.shape[0], RUNS_AT_ONCE)
     ]
     return Tail(
@@ -145,7 +164,9 @@ def replicate(slots: Slots, lines: Lines, mean_beyond: MeanBeyond, rng: Generato
     )
 
 
-def _replicate(slots: Slots, lines: Lines, mean_beyond: MeanBeyond, rng: Generator) -> Tail:
+def _replicate(
+    slots: Slots, lines: Lines, mean_beyond: MeanBeyond, rng: Generator, copying: Copying
+) -> Tail:
     S = slots.end.shape[1]
     runs = np.arange(slots.end.shape[0])  # those not over yet
     typical = lines.convert(np.arange(lines.beta0.size), np.full(lines.beta0.size, mean_beyond.all))
@@ -177,10 +198,10 @@ def _replicate(slots: Slots, lines: Lines, mean_beyond: MeanBeyond, rng: Generat
         likely = mean_beyond(lines.back(kind, elapsed))
         rest = np.minimum(lines.convert(kind, likely) - elapsed, expected - now[:, None])
         copy = lines.convert(here[:, None], likely)
-        gain = np.where(running & (rest > copy), rest, -NEVER)
+        gain = np.where(running & (rest > copy) & copying.sooner, rest, -NEVER)
         j = gain.argmax(axis=1)
         chosen = gain[row, j] > -NEVER
-        if not chosen.all():
+        if copying.chance and not chosen.all():
             slower = running & (slowness > typical[here][:, None] * (1 + 1e-9))
             any_slower = np.where(slower, rng.random(slower.shape), -1.0)
             other = any_slower.argmax(axis=1)

@@ -5,7 +5,7 @@ from enum import Enum
 
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.planning.schedules import Schedule
-from bats.master.brain.protocol.events import Ending
+from bats.master.brain.protocol.events import AnyEnding
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,13 @@ class KillTask:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """These endings settle their tasks: each task is recorded once, by its first result."""
+    """These endings settle their tasks: each task is recorded once, by its first result.
+
+    They are those of the event that told them, so that whoever told more has it back.
+    """
 
     machine: MachineId
-    endings: tuple[Ending, ...]
+    endings: tuple[AnyEnding, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import Money
@@ -76,8 +76,23 @@ class Gone:
     detail: str = ""
 
 
+class AnyEnding(Protocol):
+    """How one attempt ended: the brain's share of a result, of which it asks for nothing else."""
+
+    @property
+    def task(self) -> TaskId: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def why(self) -> str: ...
+
+
 class Ending(NamedTuple):
-    """How one attempt ended; of all that was measured the brain needs only the runtime."""
+    """Just that much: what a journal tells and what is simulated; a live result is told whole."""
 
     task: TaskId
     attempt: int
@@ -89,7 +104,7 @@ class Ending(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Ended:
     machine: MachineId
-    endings: tuple[Ending, ...]
+    endings: tuple[AnyEnding, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError
-from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.protocol.events import (
@@ -28,6 +28,7 @@ from bats.master.brain.protocol.events import (
     Silent,
     Woken,
 )
+from bats.master.brain.protocol.numbering import from_journal
 from bats.master.brain.protocol.settings import Sampling, Settings
 
 FORMAT: Final = 1
@@ -50,6 +51,11 @@ CODES: Final[Mapping[type, int]] = {
     Resumed: 14,
 }
 """Written to disk: never change one, only add."""
+
+_OF_MACHINES: Final = frozenset(
+    CODES[kind] for kind in (Charged, Joined, Silent, Gone, Ended, Returned, Announced, Found)
+)
+"""Events that begin with the number of a machine."""
 
 _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     0: Begin,
@@ -81,7 +87,7 @@ def plain(event: Event) -> list[Any]:
         flat: list[Any] = []
         why: list[Any] = []
         for place, ending in enumerate(event.endings):
-            flat += ending[:4]
+            flat += ending.task, ending.attempt, ending.outcome, ending.seconds
             if ending.why:
                 why += place, ending.why
         return [5, event.machine, flat, why] if why else [5, event.machine, flat]
@@ -92,9 +98,14 @@ def plain(event: Event) -> list[Any]:
     return written
 
 
-def event_from(written: list[Any]) -> Event:
-    """The event again; StoreDamagedError when it is none."""
+def event_from(written: list[Any], bag: BagId | None = None) -> Event:
+    """The event again, machines by today's numbers; StoreDamagedError when it is none.
+
+    `bag` is the one whose journal it is from; None for an event that is in no store.
+    """
     try:
+        if bag is not None and written[0] in _OF_MACHINES:
+            written = [written[0], from_journal(written[1], bag), *written[2:]]
         return _READERS[written[0]](*written[1:])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreDamagedError(
@@ -107,7 +118,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     for part in fields(settings):
         value = getattr(settings, part.name)
         if isinstance(value, Sampling):
-            value = value.value
+            value = str(value)
         elif part.name == "offerings":
             value = [
                 {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
@@ -127,7 +138,6 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values = {name: value for name, value in written.items() if name != "format"}
     values.pop("term_seconds", None)  # until 0.1.0: how long short ATUs were reserved for
     values["known"] = tuple(map(tuple, values["known"]))
-    values["sampling"] = Sampling(values["sampling"])
     values["offerings"] = tuple(
         Offering(
             **{

@@ -4,12 +4,13 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 
 
-class Sampling(enum.Enum):
-    """How runtimes are learned before money is committed (science.md, sections 3 and 6)."""
+class Sampling(enum.StrEnum):
+    """Ways to learn runtimes before money is committed (science.md, sections 3 and 6)."""
 
     REGRESSION = "regression"  # few tasks on every cluster, lines between clusters
     IMPLICIT = "implicit"  # a full sample on every cluster
@@ -18,6 +19,9 @@ class Sampling(enum.Enum):
 
 ASK: Final = "ask"
 """The rule of a user who wants to see the schedules first."""
+
+
+_FROM_ONE: Final = MachineId(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Settings:
     budget: Money | None = None
     deadline_seconds: float | None = None
     rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
-    sampling: Sampling = Sampling.REGRESSION
+    sampling: str = Sampling.REGRESSION
     known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples
@@ -37,7 +41,8 @@ class Settings:
     tail: str = "stochastic+random"
     planner: str = "knapsack"
     upgrade: bool = True  # take a meaningfully faster mix for the same money
-    prudence: float = 1.0  # 1: room for two standard errors, `room`; 0: as in the paper
+    provisioner: str = "timetable"
+    prudence: float = 1.0  # of the timetable, 1: room for two standard errors; 0: as in the paper
     monitor_seconds: float = 0.0  # 0: by tasks, ATU and what is left
     retries: int = 1  # how often a task may fail before it is given up
     max_failures: int = 0  # tasks that may be given up, then it is paused; 0: a dozen alike
@@ -47,9 +52,5 @@ class Settings:
     cushion: Money = NOTHING
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
+    numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
-
-    @property
-    def room(self) -> float:
-        """What plans keep for what is not known yet, in standard errors."""
-        return 2 * self.prudence

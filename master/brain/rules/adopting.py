@@ -48,8 +48,8 @@ def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
                 if machine.requested_at == run.now and machine.state is MachineState.REQUESTED:
                     machine.nr = max(0, max(planned, default=0) - machine.atus)
             continue
-        machines.sort(key=lambda m: (m.leaving, m.id))
-        for machine, n in zip(machines, planned, strict=True):
+        there = sorted((run.machines[m.id] for m in machines), key=lambda m: (m.leaving, m.id))
+        for machine, n in zip(there, planned, strict=True):
             machine.nr = n
             machine.leaving = n == 0 and group.paid < end and not group.offering.free
     run.short_of_money = False

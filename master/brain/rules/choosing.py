@@ -1,21 +1,16 @@
 """From the sample to a plan: schedules are offered, and the user's choice among them is taken."""
 
-from dataclasses import replace
-from statistics import fmean
-
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
 from bats.common.money import Money
 from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.schedules import Schedule, allowance, offers, pick
 from bats.master.brain.protocol.commands import Offer
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import ASK
 from bats.master.brain.rules import replanning, sampling, watching
-from bats.master.brain.views import investments, prospects, refusals
-from bats.master.brain.views.known import known_runtimes
+from bats.master.brain.views import investments, refusals
 from bats.master.brain.views.outlook import outlook
 
 
@@ -26,7 +21,7 @@ def sampled(run: Run) -> None:
         run.phase = Phase.EXECUTING  # the sample was the whole bag: nothing is left to choose
         return
     run.phase = Phase.CHOOSING
-    if run.settings.budget is None and not run.settings.prudence:
+    if run.settings.budget is None and not run.provisioner.learns_on:
         run.ledger.limit = run.ledger.committed
     offer(run)
     if run.word is not None:
@@ -37,15 +32,11 @@ def sampled(run: Run) -> None:
 
 def offer(run: Run) -> None:
     """Work the schedules out from what is known now."""
-    clusters = run.planning_clusters()
-    if run.settings.prudence:  # T_i of the paper leans towards the tasks that are done first
-        clusters = tuple(
-            replace(c, mean_seconds=fmean(known)) if (known := known_runtimes(run, state)) else c
-            for c, state in zip(clusters, run.clusters, strict=True)
-        )
+    clusters = run.provisioner.offered(run)
     N = outlook(run, clusters).N_e
-    planner = PLANNERS[run.settings.planner]
-    schedules = offers(clusters, N, planner=planner) if N and any(c.limit for c in clusters) else ()
+    schedules = (
+        offers(clusters, N, planner=run.planner) if N and any(c.limit for c in clusters) else ()
+    )
     if schedules != run.schedules:
         run.schedules = schedules
         run.out.append(Offer(schedules))
@@ -72,16 +63,13 @@ def choose(run: Run, chosen: Chosen) -> None:
     else:
         allowed = allowance(by_rule, run.ledger.left_of(budget))
         allowed = Money(allowed + investments.reserve_of(run))
-        if budget is None and prospects.by_timetable(run):
-            # An offer counts tasks as if they could be split: what is whole may cost more.
-            allowed = max(allowed, prospects.least_money(run) or allowed)
-        run.ledger.limit = Money(committed + allowed)
+        run.ledger.limit = Money(committed + run.provisioner.allowed(run, allowed))
         if budget is not None:
             run.ledger.limit = min(run.ledger.limit, budget)
         run.delta_n = by_rule.delta_n
     run.chosen = _called(run, by_rule, budget) or chosen.rule
     run.chosen_at = now
-    run.chosen_committed = run.spent() if run.settings.prudence else committed
+    run.chosen_committed = run.provisioner.time.spent(run)
     run.short_of_money = False
     if run.phase in (Phase.ENDING, Phase.ENDED):
         _revive(run)

@@ -6,12 +6,10 @@ from bats.common.messages import Outcome, TaskId
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
-from bats.master.brain.policies import tail
+from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
-from bats.master.brain.protocol.events import Cause, Ending
+from bats.master.brain.protocol.events import AnyEnding, Cause, Ending
 from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
-from bats.master.brain.views import investments
-from bats.master.brain.views.outlook import outlook
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512
@@ -69,13 +67,14 @@ def _ahead(run: Run, machine: Machine) -> int:
 def _next(run: Run, machine: Machine) -> Attempt | None:
     sample = run.sample
     if run.phase is Phase.SAMPLING and sample is not None and sample.left[machine.cluster]:
-        if not holding.may_begin_sample(run, machine):
+        if not _may_sample(run, machine):
             return None
         task = sample.left[machine.cluster].pop()
         return run.tasks.send(task, machine.id, sampling=True)
     if run.phase is Phase.EXECUTING:
-        moved = tail.migrate(run, machine)
+        moved = run.replicator.move(run, machine)
         if moved is not None:
+            run.cancel_copies(moved)
             return run.tasks.send(moved, machine.id)
     if run.tasks.waiting and not _may_begin(run, machine):
         return None
@@ -92,40 +91,34 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
 def _may_begin(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
         return True
-    if not run.settings.prudence:
-        return run.phase is not Phase.EXECUTING or not _better_left_to_others(run, machine)
-    if run.phase is Phase.SAMPLING and not sampling.continues(run, machine):
-        return investments.fits(run, machine)
-    return holding.may_begin(run, machine)
+    paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine)
+    return holding.begins(
+        run, machine, run.provisioner.time.to_begin(run, machine, paid_only=paid_only)
+    )
+
+
+def _may_sample(run: Run, machine: Machine) -> bool:
+    if machine.offering.free:
+        return True
+    return holding.begins(run, machine, run.provisioner.time.to_sample(run, machine))
 
 
 def _copy(run: Run, machine: Machine) -> TaskId | None:
-    """A copy is for time that is paid anyway, or for money that nothing else needs.
-
-    What has to be paid for should end sooner here; chance is for paid time.
-    """
-    if machine.offering.free or not run.settings.prudence or investments.may_fit(run, machine):
-        return tail.replicate(run, machine)
-    if machine.leaving or not run.settings.replicate or not investments.can_pay_for_copies(run):
-        return None
-    return tail.stochastic(run, machine) if run.settings.tail != tail.NONE else None
-
-
-def _better_left_to_others(run: Run, machine: Machine) -> bool:
-    """Whether a last task might not end here before the machine must go, and would elsewhere."""
-    if machine.offering.free or run.tasks.waiting > sum(len(group) for group in run.living):
-        return False
-    c = run.clusters[machine.cluster]
-    if not c.profile.count or machine.stop_by(run.now) - run.now >= c.profile.longest:
-        return False
-    if not machine.leaving and run.ledger.covers(machine.offering.price):
-        return False
-    return outlook(run, run.planning_clusters(), without=machine).N_e == 0
+    copies = Copies.ANY
+    if not machine.offering.free:
+        copies = run.provisioner.time.copies(run, machine)
+    match copies:
+        case Copies.ANY:
+            return run.replicator.copy(run, machine)
+        case Copies.SOONER:
+            return run.replicator.paid_copy(run, machine)
+        case Copies.NONE:
+            return None
 
 
-def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> None:
+def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
     """Take in results. The first result of a task is recorded; its other copies are killed."""
-    recorded: list[Ending] = []
+    recorded: list[AnyEnding] = []
     for ending in endings:
         attempt = None
         if machine is not None:
@@ -135,7 +128,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[Ending, ...]) -> 
         if ending.outcome is Outcome.DONE:
             run.alike.broken = True
             if machine is not None:
-                run.observe(machine, ending)
+                run.observe(machine, ending.task, ending.seconds)
                 sampling.ended(run, machine.cluster, ending.task)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)

@@ -14,7 +14,6 @@ from bats.common.money import Money
 from bats.master.brain.books.state import ClusterState, Phase, Run
 from bats.master.brain.learning.censored import completed
 from bats.master.brain.planning.mix import Cluster, Mix
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Problem
 from bats.master.brain.rules import fleet, sampling
 from bats.master.brain.views import prospects
@@ -78,9 +77,9 @@ def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
         / machine.offering.atu_seconds
         for machine in run.alive()
     )
-    tasks = run.tasks.unfinished * (1 + run.settings.room * noise)
+    tasks = run.tasks.unfinished * (1 + run.provisioner.room * noise)
     money = Money(left + round(ahead))
-    plan = PLANNERS[run.settings.planner].fastest(Problem(clusters, tasks, money))
+    plan = run.planner.fastest(Problem(clusters, tasks, money))
     return plan.mix if plan else (0,) * len(clusters)
 
 

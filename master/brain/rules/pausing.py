@@ -13,7 +13,6 @@ from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask, Pause, Paused
-from bats.master.brain.protocol.settings import Sampling
 from bats.master.brain.rules import fleet, replanning, sampling
 
 REASON: Final = "the bag is paused"
@@ -82,7 +81,7 @@ def resume(run: Run) -> None:
     replanning.keep_free_machines(run)
     if run.phase is Phase.SAMPLING:
         _take_up_the_sample(run, paused.machines)
-    elif run.settings.sampling is Sampling.NONE:
+    elif not run.provisioner.samples:
         sampling.start_all(run)
     elif run.phase is Phase.EXECUTING:
         replanning.replan(run, "resumed")

@@ -1,13 +1,10 @@
 """At the end of paid time: who is paid on, who stops, and when the run can only end."""
 
-from typing import Final
-
 from bats.common.money import Money
 from bats.common.units import in_words
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import MANUAL, Phase, Run
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.settings import Sampling
 from bats.master.brain.rules import (
     choosing,
     dispatch,
@@ -18,11 +15,7 @@ from bats.master.brain.rules import (
     sampling,
     watching,
 )
-from bats.master.brain.views import investments, needed
-from bats.master.brain.views.outlook import outlook
-
-JOIN_SECONDS: Final = 600.0
-"""A machine that is billed by less than that may take so long to join."""
+from bats.master.brain.views import needed
 
 
 def due(run: Run, machines: list[Machine]) -> None:
@@ -31,7 +24,7 @@ def due(run: Run, machines: list[Machine]) -> None:
         if machine.id in run.hungry:
             dispatch.fill(run, machine)  # it may have just got a free slot
     executing = run.phase is Phase.EXECUTING and run.pause is None
-    if executing and any(_plan_decides(run, m) for m in machines):
+    if executing and any(_buys_work(run, m) for m in machines):
         watching.watch(run)
 
     def price_per_task(machine: Machine) -> tuple[float, int]:
@@ -55,30 +48,29 @@ def renew(run: Run, machine: Machine) -> None:
 
     That is for money which is there; at the end of paid time it is decided anyway.
     """
-    if not (run.settings.prudence and machine.leased_beyond_atus and machine.active):
+    if not (machine.leased_beyond_atus and machine.active):
         return
     if machine.state is not MachineState.UP or _why_stop(run, machine):
         return
-    holding.cover_lease(run, machine)
+    seconds = run.provisioner.time.to_renew(run, machine)
+    if seconds is not None:
+        holding.renew(run, machine, seconds)
 
 
-def _plan_decides(run: Run, machine: Machine) -> bool:
-    """Whether more is bought with its next ATU than the end of what it runs."""
-    if machine.offering.free:
-        return False
-    if not run.settings.prudence:
-        return True
-    return bool(machine.active) and investments.has_room(run, machine)
+def _buys_work(run: Run, machine: Machine) -> bool:
+    return not machine.offering.free and run.provisioner.time.buys_work(run, machine)
 
 
 def _pay_on(run: Run, machine: Machine) -> bool:
-    if not run.settings.prudence or machine.offering.free:
+    if machine.offering.free:
         return fleet.extend(run, machine)
-    if machine.state is MachineState.REQUESTED:
-        return holding.cover(run, machine, _waited(run, machine))
-    return holding.cover(run, machine, holding.reach(run, machine)) and (
-        machine.stop_by(run.now) > run.now or fleet.extend(run, machine)
-    )
+    seconds = run.provisioner.time.to_pay(run, machine)
+    if seconds is None:
+        return fleet.extend(run, machine)
+    if not holding.cover(run, machine, seconds):
+        return False
+    lasts = machine.state is MachineState.REQUESTED or machine.stop_by(run.now) > run.now
+    return lasts or fleet.extend(run, machine)
 
 
 def _waited(run: Run, machine: Machine) -> float:
@@ -98,52 +90,11 @@ def _why_stop(run: Run, machine: Machine) -> str:
     if machine.state is MachineState.SILENT:
         return "not heard of; its next ATU is not paid"
     if machine.state is MachineState.REQUESTED:
-        patient = run.settings.prudence and _waited(run, machine) < JOIN_SECONDS
+        patient = _waited(run, machine) < run.provisioner.time.patience_seconds
         return "" if patient else "did not join within its first ATU"
     if run.phase not in dispatch.BUSY_PHASES:
         return "the bag has ended"
-    if not run.settings.prudence:
-        return _why_stop_as_in_the_paper(run, machine)
-    if machine.active:
-        if run.phase is Phase.SAMPLING or (machine.nr and not machine.leaving):
-            return ""
-        if run.settings.sampling is Sampling.NONE:
-            return ""
-        if any(investments.counts(run, attempt) for attempt in machine.active.values()):
-            held = investments.worth_holding(run, machine)
-            if not held and not run.tasks.waiting:
-                held = investments.can_pay_for_all(run)  # anew it would end later
-            return "" if held else "what it runs costs less to run anew elsewhere"
-        hopes = any(
-            investments.foreseen(run, machine, attempt) for attempt in machine.active.values()
-        )
-        if hopes and not machine.leaving and investments.can_pay_for_copies(run):
-            return ""
-        return "what it runs should end sooner elsewhere"
-    if machine.leaving:
-        return "not in the mix any more"
-    if run.phase is Phase.SAMPLING:
-        return "the sample has no task for it"
-    if run.phase is Phase.CHOOSING:
-        return "no schedule has been chosen yet"
-    if run.tasks.waiting:
-        return "the money left does not cover another task on it"
-    return "idle at the end of its paid time"
-
-
-def _why_stop_as_in_the_paper(run: Run, machine: Machine) -> str:
-    if machine.leaving:
-        return "not in the mix any more"
-    if run.phase is Phase.SAMPLING:
-        return "" if sampling.keeps(run, machine) else "the sample does not need it longer"
-    if run.phase is Phase.CHOOSING:
-        return "no schedule has been chosen yet"
-    if run.tasks.waiting:
-        if machine.nr or run.settings.sampling is Sampling.NONE:
-            return ""
-        done_by_others = outlook(run, run.planning_clusters()).N_e == 0
-        return "paid time elsewhere does the rest" if done_by_others else ""
-    return "" if machine.active else "idle at the end of its paid time"
+    return run.provisioner.time.why_stop(run, machine)
 
 
 def stuck(run: Run) -> None:
@@ -159,7 +110,7 @@ def stuck(run: Run) -> None:
         else:
             run.phase = Phase.EXECUTING
     if run.phase is Phase.EXECUTING:
-        if run.settings.sampling is Sampling.NONE:
+        if not run.provisioner.samples:
             sampling.start_all(run)
         replanning.replan(run, "no machines left")
         if run.alive():

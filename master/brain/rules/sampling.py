@@ -1,8 +1,4 @@
-"""The sampling phase: which machines to begin with, and when enough is known (science.md, 2, 3, 6).
-
-Decoupled sampling replicates a few tasks on every cluster and shares the rest of the sample out;
-regression gives every cluster a full sample. Implicit sampling runs a sample on each cluster.
-"""
+"""The sampling phase: its machines are begun, and it ends when enough is known (science.md, 6)."""
 
 from statistics import fmean
 
@@ -12,19 +8,16 @@ from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Phase, Run, Sample
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.learning.profile import RuntimeProfile
-from bats.master.brain.learning.regression import SAME, UNTRIED, Line, fit
+from bats.master.brain.learning.conversion import Learned, by_means
+from bats.master.brain.learning.regression import UNTRIED
 from bats.master.brain.learning.sample_size import caveat, sample_size
 from bats.master.brain.planning.schedules import FASTEST
-from bats.master.brain.protocol.settings import ASK, Sampling
+from bats.master.brain.policies.samplers import SHARE_OF_BAG, SHARE_OF_BUDGET
+from bats.master.brain.protocol.settings import ASK
 from bats.master.brain.rules import fleet
 
-SHARE_OF_BUDGET = 5  # a sample takes at most one fifth of a budget that is known beforehand
 UNASKED_ATUS = 3  # ATUs per machine that a sample may take while no budget is known
-SHARE_OF_BAG = 5  # beyond paid time, at most one fifth of the tasks is begun for the sample
 UNASKED_SECONDS = 86400.0  # a machine's time that a sample may take while no budget is known
-START_SECONDS = 120.0  # what a machine may be charged for before its first task, as far as unknown
-REPLICATED_SHARE = 20  # one task in so many is run on every kind
 
 
 def begin(run: Run) -> None:
@@ -35,8 +28,8 @@ def begin(run: Run) -> None:
         if c.startable and c.offering.free:
             fleet.start(run, c.index, min(c.offering.max_machines, settings.tasks))
     if settings.known:
-        _take_as_known(run, settings.known)
-    if settings.sampling is Sampling.NONE:
+        _take(run, by_means({k: known for k, known in enumerate(settings.known) if known}))
+    if not run.provisioner.samples:
         run.phase = Phase.EXECUTING
         start_all(run)
         return
@@ -47,7 +40,7 @@ def begin(run: Run) -> None:
     if settings.known:
         return
     run.sample = _draw_sample(run)
-    workers = _workers(run, priced)
+    workers = run.sampler.machines(run, priced, run.sample.size) or _cheapest_first(run, priced)
     if settings.budget is None:
         run.ledger.limit = Money(
             sum(
@@ -75,15 +68,19 @@ def complete(run: Run) -> bool:
         return False
     if not run.tasks.waiting and all(sample.observed[c.index] for c in part):
         return True
-    if run.settings.sampling is Sampling.IMPLICIT:
-        return all(len(sample.observed[c.index]) >= _implicit_size(run, c) for c in part)
+    wanted = [run.sampler.tasks_on(run, c, sample.size) for c in part]
+    if any(count is not None for count in wanted):
+        return all(
+            len(sample.observed[c.index]) >= (count or 0)
+            for c, count in zip(part, wanted, strict=True)
+        )
     if plans_by_budget(run):
         return all(
             enough(run, c) or not run.living[c.index] or _not_worth_more(run, c) for c in part
         )
     if any(sample.open[c.index] for c in part):
         return False
-    if run.settings.prudence and not run.tasks.in_flight:
+    if run.provisioner.learns_on and not run.tasks.in_flight:
         return True
     return run.tasks.done + run.tasks.counts[TaskState.FAILED] >= sample.size
 
@@ -92,7 +89,7 @@ def plans_by_budget(run: Run) -> bool:
     """No offer sets the limit: plan as soon as it can be done with room for error, learn on."""
     settings, sample = run.settings, run.sample
     own_limit = settings.rule == FASTEST and settings.budget is not None
-    return bool(settings.prudence and own_limit and sample and sample.pairs)
+    return bool(run.provisioner.learns_on and own_limit and sample and sample.pairs)
 
 
 def enough(run: Run, c: ClusterState) -> bool:
@@ -134,35 +131,6 @@ def _not_worth_more(run: Run, c: ClusterState) -> bool:
         if other is not c and enough(run, other) and not other.offering.free
     ]
     return mine is not None and any(price is not None and price <= mine for price in others)
-
-
-def keeps(run: Run, machine: Machine) -> bool:
-    """Whether the sample needs this machine beyond its paid ATUs.
-
-    It does while the machine runs a sample task, or when sample tasks are left and no other
-    machine of the cluster stays; and one machine of the most profitable type goes on until the
-    sample has its size.
-    """
-    sample = run.sample
-    if sample is None or run.phase is not Phase.SAMPLING:
-        return False
-    mine = sample.open[machine.cluster]
-    if any(attempt.task in mine for attempt in machine.attempts()):
-        return True
-    others = [m for m in run.staying(machine.cluster) if m is not machine]
-    if sample.left[machine.cluster] and not others:
-        return True
-    return not others and machine.cluster == most_profitable(run)
-
-
-def most_profitable(run: Run) -> int | None:
-    """The cluster whose finished tasks have cost least money each, so far."""
-    best: tuple[float, int] | None = None
-    for c in _taking_part(run):
-        mean = _mean_so_far(run, c)
-        if mean is not None:
-            best = min(best or (_price(c, mean), c.index), (_price(c, mean), c.index))
-    return None if best is None else best[1]
 
 
 def least_mean(run: Run, c: ClusterState) -> float:
@@ -229,12 +197,10 @@ def finish(run: Run) -> None:
     if sample is None:
         return
     part = [c for c in run.clusters if sample.observed[c.index]]
-    if run.settings.sampling is Sampling.REGRESSION and part:
-        _fill_by_regression(run, sample, part)
-    else:
-        for c in part:
-            c.profile = RuntimeProfile(sample.observed[c.index].values())
-        _draw_lines_by_means(run, part)
+    _take(run, run.sampler.learn({c.index: sample.observed[c.index] for c in part}))
+    for c in part:
+        if c.line.doubt:
+            run.say(f"{c.offering.name}: speed by the ratio of means; {c.line.doubt}")
     for c in run.clusters:
         if part and c not in part:
             c.line = UNTRIED
@@ -279,7 +245,7 @@ def restart(run: Run) -> int:
 def begin_again(run: Run) -> bool:
     """Go on with the sample of a bag that had ended before it was complete."""
     sample = run.sample
-    if sample is None or run.known() or not run.settings.prudence:
+    if sample is None or run.known() or not run.provisioner.learns_on:
         return False
     for left, still in zip(sample.left, sample.open, strict=True):
         left.clear()
@@ -307,80 +273,38 @@ def leave_out_late(run: Run) -> None:
             fleet.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
 
 
-def _take_as_known(run: Run, known: tuple[tuple[float, ...], ...]) -> None:
-    """Runtimes of an earlier run take the place of the sample."""
-    for c, runtimes in zip(run.clusters, known, strict=True):
-        c.profile = RuntimeProfile(runtimes)
-    _draw_lines_by_means(run, [c for c in run.clusters if c.profile.count])
-
-
-def _draw_lines_by_means(run: Run, part: list[ClusterState]) -> None:
-    """Without tasks in common, the ratio of mean runtimes converts between clusters."""
-    for c in part[1:]:
-        c.line = Line(0.0, c.profile.mean_done / part[0].profile.mean_done)
-    run.canonical = RuntimeProfile(
-        run.to_canonical(c.index, seconds) for c in part for seconds in c.profile.sample()
-    )
+def _take(run: Run, learned: Learned) -> None:
+    for k, profile in learned.profiles.items():
+        run.clusters[k].profile = profile
+        run.clusters[k].line = learned.lines[k]
+    run.canonical = learned.canonical
 
 
 def _draw_sample(run: Run) -> Sample:
     settings = run.settings
     sample = Sample(sample_size(settings.tasks), len(run.clusters))
-    clusters = [c for c in run.clusters if c.startable]
-    if settings.sampling is Sampling.REGRESSION and len(clusters) > 1:
-        sample.pairs = min(settings.replicated, sample.size)
-        if settings.prudence and settings.tasks // REPLICATED_SHARE < sample.pairs:
-            # Of a small bag those are taken that end first: they are the short ones.
-            sample.pairs = max(1, settings.tasks // REPLICATED_SHARE)
-            return sample
+    common = run.sampler.common(run, sample.size)
+    sample.pairs = common.tasks
+    if common.drawn:
         drawn = [run.tasks.draw() for _ in range(sample.pairs)]
         sample.replicated = [task for task in drawn if task is not None]
-        for c in clusters:
+        for c in (c for c in run.clusters if c.startable):
             sample.left[c.index] = list(sample.replicated)
             sample.open[c.index] = set(sample.replicated)
     return sample
 
 
-def _workers(run: Run, priced: list[ClusterState]) -> list[int]:
-    """How many machines of each cluster to sample with (iw in the paper)."""
-    settings, sample = run.settings, run.sample
-    assert sample is not None
-    if settings.sampling is Sampling.IMPLICIT:
-        each = min(max(1, settings.tasks // 10), sample.size)
-        return [min(each, c.offering.max_machines) for c in priced]
-    most = min(settings.initial_workers, sample.size)
-    for iw in (most, min(4, most), 1):
-        workers = [
-            min(-(-iw // c.offering.slots), c.offering.max_machines, settings.tasks) for c in priced
-        ]
-        cost = sum(
-            count * charge(c.offering, c.offering.lease_seconds or START_SECONDS)
-            for c, count in zip(priced, workers, strict=True)
-        )
-        if _too_many(run, workers):
-            continue
-        if settings.budget is None or cost * SHARE_OF_BUDGET <= settings.budget:
-            return workers
-    return _cheapest_first(run, priced, workers)
-
-
-def _too_many(run: Run, workers: list[int]) -> bool:
-    """Whether their first tasks would be too much of the bag to learn which kind is best for it."""
-    to_learn = run.settings.prudence and len(workers) > 1
-    return bool(to_learn) and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > run.settings.tasks
-
-
-def _cheapest_first(run: Run, priced: list[ClusterState], workers: list[int]) -> list[int]:
+def _cheapest_first(run: Run, priced: list[ClusterState]) -> list[int]:
     """Even one machine each is much for this budget: take the cheap ones, leave out the dear."""
     budget = run.settings.budget or NOTHING
     chosen = [0] * len(priced)
     spent = NOTHING
     costs = [charge(c.offering, 0.0) for c in priced]
     for k in sorted(range(len(priced)), key=costs.__getitem__):
-        if workers[k] and (not spent or (spent + costs[k]) * 2 <= budget):
+        if priced[k].offering.max_machines and (not spent or (spent + costs[k]) * 2 <= budget):
             chosen[k] = 1
             spent = Money(spent + costs[k])
-        elif workers[k]:
+        elif priced[k].offering.max_machines:
             fleet.set_aside(
                 run,
                 priced[k],
@@ -398,42 +322,7 @@ def _has_sample(run: Run, c: ClusterState) -> bool:
     return run.sample is not None and bool(run.sample.observed[c.index])
 
 
-def _implicit_size(run: Run, c: ClusterState) -> int:
-    assert run.sample is not None
-    return min(run.sample.size, sum(m.slots for m in run.living[c.index].values()))
-
-
 def _mean_so_far(run: Run, c: ClusterState) -> float | None:
     assert run.sample is not None
     runtimes = run.sample.observed[c.index].values()
     return sum(runtimes) / len(runtimes) if runtimes else None
-
-
-def _line(on_base: dict[TaskId, float], here: dict[TaskId, float]) -> Line:
-    """Through the tasks that ran on both; without one, tasks of both are alike on average."""
-    pairs = [task for task in here if task in on_base]
-    if pairs or not any(on_base.values()) or not any(here.values()):
-        return fit([on_base[task] for task in pairs], [here[task] for task in pairs])
-    ratio = fmean(here.values()) / fmean(on_base.values())
-    return Line(0.0, ratio, doubt="no task has run on both clusters")
-
-
-def _fill_by_regression(run: Run, sample: Sample, part: list[ClusterState]) -> None:
-    """Convert every runtime to the base and from there to every cluster (T §3.1.3)."""
-    base = max(part, key=lambda c: (len(sample.observed[c.index]), -c.index))
-    sample.base = base.index
-    on_base = sample.observed[base.index]
-    for c in part:
-        c.line = SAME if c is base else _line(on_base, sample.observed[c.index])
-        if c.line.doubt:
-            run.say(f"{c.offering.name}: speed by the ratio of means; {c.line.doubt}")
-    full = dict(on_base)
-    for c in part:
-        for task, seconds in sample.observed[c.index].items():
-            full.setdefault(task, run.to_canonical(c.index, seconds))
-    run.canonical = RuntimeProfile(full.values())
-    for c in part:
-        own = sample.observed[c.index]
-        c.profile = RuntimeProfile(
-            own[task] if task in own else c.line.convert(seconds) for task, seconds in full.items()
-        )

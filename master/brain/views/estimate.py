@@ -7,13 +7,12 @@ from statistics import fmean
 from typing import Final
 
 from bats.common.billing import ROUNDING
-from bats.master.brain.books.state import ClusterState, Run
-from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.censored import completed
 from bats.master.brain.learning.intervals import moments
 from bats.master.brain.learning.profile import EXACT
 from bats.master.brain.planning.timetable import Residual
 from bats.master.brain.views.known import longer_than
+from bats.master.brain.views.readonly import ClusterView, RunView, TaskState
 
 FEW: Final = EXACT // 4
 """Of more runtimes than these, those that still run tell next to nothing new."""
@@ -28,7 +27,7 @@ class Estimate:
     waiting: float  # what waits, in tasks of average length
 
 
-def estimate(run: Run) -> Estimate:
+def estimate(run: RunView) -> Estimate:
     """Something must be known."""
     known = run.canonical
     sample = list(known.sample())
@@ -40,7 +39,7 @@ def estimate(run: Run) -> Estimate:
     return Estimate(residual, spread, longer, noise, _waiting(run, residual))
 
 
-def typical_seconds(run: Run, c: ClusterState) -> float:
+def typical_seconds(run: RunView, c: ClusterView) -> float:
     """What tasks take here on average: by those that ended here, and by those that ended anywhere.
 
     A few tasks of many lengths tell less of a kind's speed than the line through common ones.
@@ -55,7 +54,7 @@ def typical_seconds(run: Run, c: ClusterState) -> float:
     return (by_line * own.mean_done + by_own * told) / (by_own + by_line)
 
 
-def _waiting(run: Run, residual: Residual) -> float:
+def _waiting(run: RunView, residual: Residual) -> float:
     """One that was stopped is no average task: it is known to take longer than it had."""
     return run.tasks.waiting + math.fsum(
         residual.lasts(run.outlasted(task)) / residual.mean - 1

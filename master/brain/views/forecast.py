@@ -9,24 +9,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from bats.common.billing import atus
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Run
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import plan_of
 from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, Standing
-from bats.master.brain.views import prospects
-from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.known import known_runtimes
 from bats.master.brain.views.outlook import pace
-from bats.master.brain.views.prospects import supplies
+from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
-def promised(run: Run) -> tuple[Schedule, ...]:
+def promised(run: RunView) -> tuple[Schedule, ...]:
     """The schedules on offer, and what is done instead if a limit of the user's own decided."""
     plan = run.plan
     if plan is None or not run.schedules or run.chosen in {"", *(s.name for s in run.schedules)}:
@@ -42,7 +36,7 @@ def promised(run: Run) -> tuple[Schedule, ...]:
 
 
 def questions(
-    run: Run, schedules: Sequence[Schedule], confidence: float = 0.9
+    run: RunView, schedules: Sequence[Schedule], confidence: float = 0.9
 ) -> tuple[Question, ...]:
     """One for each schedule, in their order.
 
@@ -56,7 +50,7 @@ def questions(
     ends_at = run.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
-    means = _means(run)
+    means = run.provisioner.means(run)
     asked = []
     for schedule in schedules:
         allowed = allowance(schedule, left)
@@ -69,7 +63,7 @@ def questions(
                 schedule.mix,
                 allowed,
                 None if ends_at is None else max(0.0, ends_at - run.now),
-                replicate=run.settings.replicate and run.settings.tail != "none",
+                copying=run.replicator.foreseen,
                 confidence=confidence,
                 seed=run.settings.seed,
                 standing=standing,
@@ -79,22 +73,14 @@ def questions(
     return tuple(asked)
 
 
-def _means(run: Run) -> Means | None:
-    """None where plans keep no room: the paper's way, and for a deadline."""
-    if not prospects.by_timetable(run):
-        return None
-    by_now = estimate(run)
-    return prospects.means(run, by_now, supplies(run, by_now, hiring=True), NOTHING)
-
-
-def _money(run: Run, schedule: Schedule, allowed: Money) -> Money:
+def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
     """What is left of it; machines that were asked for with the choice have had their part."""
     left = run.ledger.left
     return allowed if left is None or schedule.name != run.chosen else left
 
 
 def _standing(
-    run: Run, clusters: tuple[Cluster, ...], samples: Sequence[Sequence[float]], mix: Mix
+    run: RunView, clusters: tuple[Cluster, ...], samples: Sequence[Sequence[float]], mix: Mix
 ) -> tuple[tuple[Standing, ...], int]:
     """The machines that the mix would keep, and the tasks that they and new ones would share.
 
@@ -114,7 +100,7 @@ def _standing(
     return tuple(keep), max(0, tasks)
 
 
-def _as_it_stands(run: Run, machine: Machine, sample: Sequence[float]) -> Standing:
+def _as_it_stands(run: RunView, machine: MachineView, sample: Sequence[float]) -> Standing:
     busy = []
     for attempt in machine.active.values():
         tau = run.now - attempt.since
@@ -122,9 +108,7 @@ def _as_it_stands(run: Run, machine: Machine, sample: Sequence[float]) -> Standi
         busy.append(fmean(longer) - tau if longer else 0.0)
     idle = [0.0] * (machine.offering.slots - len(busy))
     since = run.now if machine.charged_since is None else machine.charged_since
-    entered = machine.atus
-    if run.settings.prudence:  # what is reserved need not be entered
-        entered = atus(machine.offering, run.now - since)
+    entered = run.provisioner.time.entered(machine, run.now)
     return Standing(machine.cluster, (*busy, *idle), run.now - since, entered)
 
 

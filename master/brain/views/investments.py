@@ -4,16 +4,21 @@ Nothing here changes the books; `holding` does.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from bats.common.billing import atus, charge_atus
 from bats.common.money import Money
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
-from bats.master.brain.books.taskbook import Attempt, TaskState
-from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.views.estimate import typical_seconds
+from bats.master.brain.views.readonly import (
+    AttemptView,
+    MachineState,
+    MachineView,
+    Phase,
+    ProfileView,
+    RunView,
+    TaskState,
+)
 
 QUANTILE: Final = 1.645
 """A task is begun if the money lasts for all that runs with 95 %, in standard deviations."""
@@ -22,20 +27,20 @@ LIKELY: Final = 0.5
 """A task is begun on a machine that leaves if it should end in time with this chance."""
 
 
-def lengths(run: Run, cluster: int) -> RuntimeProfile:
+def lengths(run: RunView, cluster: int) -> ProfileView:
     """What is known of this cluster's runtimes, while the sample goes on too."""
     c = run.clusters[cluster]
     return c.profile if c.profile.count else c.sampled
 
 
-def elapsed(run: Run, machine: Machine, attempt: Attempt) -> float:
+def elapsed(run: RunView, machine: MachineView, attempt: AttemptView) -> float:
     """For how long this task is known to last on this machine."""
     tau = run.now - attempt.since
     stopped = run.outlasted(attempt.task)
     return max(tau, run.clusters[machine.cluster].line.convert(stopped)) if stopped else tau
 
 
-def length(run: Run, machine: Machine, attempt: Attempt) -> float | None:
+def length(run: RunView, machine: MachineView, attempt: AttemptView) -> float | None:
     """What a running task should take in all; None while nothing is known to compare it with."""
     known = lengths(run, machine.cluster)
     if not known.count:
@@ -45,7 +50,7 @@ def length(run: Run, machine: Machine, attempt: Attempt) -> float | None:
     return likely if likely > tau else tau + known.mean_done
 
 
-def busy_seconds(run: Run, machine: Machine) -> float:
+def busy_seconds(run: RunView, machine: MachineView) -> float:
     """Until the last of its running tasks should end; where nothing is known, as long again."""
     longest = 0.0
     for attempt in machine.active.values():
@@ -55,7 +60,7 @@ def busy_seconds(run: Run, machine: Machine) -> float:
     return longest
 
 
-def atus_until(run: Run, machine: Machine, seconds: float) -> int:
+def atus_until(run: RunView, machine: MachineView, seconds: float) -> int:
     """How many ATUs in all pay for work until so long from now."""
     offering = machine.offering
     since = run.now if machine.charged_since is None else machine.charged_since
@@ -65,7 +70,7 @@ def atus_until(run: Run, machine: Machine, seconds: float) -> int:
 # --- whether to hold -----------------------------------------------------------------------------
 
 
-def worth_holding(run: Run, machine: Machine) -> bool:
+def worth_holding(run: RunView, machine: MachineView) -> bool:
     """Whether paying on to the end of what it runs is no dearer than running it anew elsewhere."""
     if not machine.active:
         return False
@@ -80,26 +85,26 @@ def worth_holding(run: Run, machine: Machine) -> bool:
     return paid - _worth_of_the_rest(run, machine, busy, price) <= _invested(run, machine) * price
 
 
-def task_price(run: Run) -> float | None:
+def task_price(run: RunView) -> float | None:
     """What an average task costs on the cheapest kind there is; None while nothing is known."""
     prices = [
         mean * c.offering.price / c.offering.atu_seconds / c.offering.slots
         for c in run.clusters
         if not c.offering.free
         and (c.startable or run.living[c.index])
-        and (mean := _mean(run, c.index)) is not None
+        and (mean := mean_of(run, c.index)) is not None
     ]
     return min(prices, default=None)
 
 
-def _mean(run: Run, cluster: int) -> float | None:
+def mean_of(run: RunView, cluster: int) -> float | None:
     c = run.clusters[cluster]
     if c.profile.count:
         return typical_seconds(run, c)
     return c.sampled.mean_done if c.sampled.count else None
 
 
-def _invested(run: Run, machine: Machine) -> float:
+def _invested(run: RunView, machine: MachineView) -> float:
     """Tasks of average length that would have to be run anew."""
     known = lengths(run, machine.cluster)
     if not known.count:
@@ -112,7 +117,7 @@ def _invested(run: Run, machine: Machine) -> float:
     return tasks
 
 
-def counts(run: Run, attempt: Attempt) -> bool:
+def counts(run: RunView, attempt: AttemptView) -> bool:
     """Whether the task's end is waited for here: no copy elsewhere should end sooner."""
     if attempt.sampling and run.phase is Phase.SAMPLING:
         return True
@@ -122,13 +127,13 @@ def counts(run: Run, attempt: Attempt) -> bool:
     return len(copies) == 1 or first_to_end(run, copies) is attempt
 
 
-def foreseen(run: Run, machine: Machine, attempt: Attempt) -> bool:
+def foreseen(run: RunView, machine: MachineView, attempt: AttemptView) -> bool:
     """Whether tasks are known that took longer than this one has: else nobody knows its end."""
     known = lengths(run, machine.cluster)
     return bool(known.count) and known.longest > elapsed(run, machine, attempt)
 
 
-def _worth_of_the_rest(run: Run, machine: Machine, busy: float, price: float) -> float:
+def _worth_of_the_rest(run: RunView, machine: MachineView, busy: float, price: float) -> float:
     """What other tasks gain from the ATU that the running ones do not fill."""
     known = lengths(run, machine.cluster)
     if not run.tasks.waiting or not known.count or run.phase is not Phase.EXECUTING:
@@ -138,7 +143,7 @@ def _worth_of_the_rest(run: Run, machine: Machine, busy: float, price: float) ->
     return max(0, tasks) * price
 
 
-def _spare_seconds(run: Run, machine: Machine, busy: float) -> float:
+def _spare_seconds(run: RunView, machine: MachineView, busy: float) -> float:
     """What the ATUs that pay for so many seconds pay for beyond them."""
     offering = machine.offering
     since = run.now if machine.charged_since is None else machine.charged_since
@@ -149,22 +154,22 @@ def _spare_seconds(run: Run, machine: Machine, busy: float) -> float:
 # --- whether to begin ----------------------------------------------------------------------------
 
 
-def fits(run: Run, machine: Machine) -> bool:
+def fits(run: RunView, machine: MachineView) -> bool:
     """Whether one more task should end in the time that is billed anyway."""
     return _share_within(run, machine, machine.idle_until(run.now)) >= LIKELY
 
 
-def may_fit(run: Run, machine: Machine) -> bool:
+def may_fit(run: RunView, machine: MachineView) -> bool:
     """Whether a task might end in the time that is billed anyway."""
     return _share_within(run, machine, machine.idle_until(run.now)) > 0
 
 
-def _share_within(run: Run, machine: Machine, until: float) -> float:
+def _share_within(run: RunView, machine: MachineView, until: float) -> float:
     known = lengths(run, machine.cluster)
     return known.share_within(until - run.now) if known.count and until > run.now else 0.0
 
 
-def has_room(run: Run, machine: Machine) -> bool:
+def has_room(run: RunView, machine: MachineView) -> bool:
     """Whether the ATUs that end what it runs have room for another task."""
     known = lengths(run, machine.cluster)
     if not known.count:
@@ -173,7 +178,7 @@ def has_room(run: Run, machine: Machine) -> bool:
     return _spare_seconds(run, machine, busy) >= known.mean_done
 
 
-def owed(run: Run) -> tuple[float, float]:
+def owed(run: RunView) -> tuple[float, float]:
     """What the running tasks should cost beyond what is reserved: its mean and variance."""
     expected = variance = 0.0
     for machine in run.alive():
@@ -194,7 +199,7 @@ def owed(run: Run) -> tuple[float, float]:
     return expected, variance
 
 
-def can_pay_for_all(run: Run) -> bool:
+def can_pay_for_all(run: RunView) -> bool:
     """Whether every machine could be paid on to the expected end of what it runs, ATUs counted."""
     total = 0
     for machine in run.alive():
@@ -204,7 +209,7 @@ def can_pay_for_all(run: Run) -> bool:
     return run.ledger.covers(Money(total))
 
 
-def can_pay_for_copies(run: Run) -> bool:
+def can_pay_for_copies(run: RunView) -> bool:
     """Whether money is left when all that must end has ended, to the quantile.
 
     In a long tail what has run for long will run for long: twice as long again is kept for it.
@@ -222,28 +227,28 @@ def can_pay_for_copies(run: Run) -> bool:
     return max(expected, again) + QUANTILE * math.sqrt(variance) < left
 
 
-def reserve_of(run: Run) -> Money:
+def reserve_of(run: RunView) -> Money:
     """What must not be spent on anything but the tasks that run."""
     expected, _ = owed(run)
     return Money(math.ceil(expected))
 
 
-def first_to_end(run: Run, copies: list[Attempt]) -> Attempt:
+def first_to_end(run: RunView, copies: Sequence[AttemptView]) -> AttemptView:
     """Of a task's copies the one that should end first; of equals the oldest."""
-    return min(copies, key=lambda copy: (_estimate(run, copy)[0], copy.attempt))
+    return min(copies, key=lambda copy: (estimate_of(run, copy)[0], copy.attempt))
 
 
-def _estimate(run: Run, copy: Attempt) -> tuple[float, float]:
+def estimate_of(run: RunView, copy: AttemptView) -> tuple[float, float]:
     """(ts - τs, tc) of one copy."""
     source = run.machines[copy.machine]
     tau = run.now - copy.since if copy.task in source.active else 0.0
     tc = run.canonical.tail_mean(run.to_canonical(source.cluster, tau) if tau else 0.0)
-    ts = _converter(run, source.cluster)(tc)
+    ts = converter(run, source.cluster)(tc)
     remaining = max(0.0, ts - tau)
     if source.state is not MachineState.UP:
         remaining = max(remaining, ts)  # silent or stopping: expect no result from it
     return remaining, tc
 
 
-def _converter(run: Run, cluster: int) -> Callable[[float], float]:
+def converter(run: RunView, cluster: int) -> Callable[[float], float]:
     return run.clusters[cluster].line.convert

@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 
 from bats.common.messages import TaskId
-from bats.master.brain.books.machine import Machine
-from bats.master.brain.books.state import ClusterState, Run
-from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.censored import completed
-from bats.master.brain.protocol.settings import Sampling
+from bats.master.brain.views.readonly import ClusterView, MachineView, RunView, TaskState
 
 
-def known_runtimes(run: Run, c: ClusterState) -> list[float]:
+def known_runtimes(run: RunView, c: ClusterView) -> list[float]:
     """Rising; empty while nothing is known.
 
     A sample that clusters share is what all of them have done: what they all still run belongs
@@ -19,12 +16,11 @@ def known_runtimes(run: Run, c: ClusterState) -> list[float]:
     done = c.profile.sample()
     if not done:
         return []
-    shared = run.settings.sampling is Sampling.REGRESSION
-    elapsed = longer_than(run, run.alive() if shared else run.living[c.index].values())
+    elapsed = longer_than(run, run.alive() if run.sampler.shared else run.living[c.index].values())
     return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
 
 
-def longer_than(run: Run, machines: Iterable[Machine]) -> dict[TaskId, float]:
+def longer_than(run: RunView, machines: Iterable[MachineView]) -> dict[TaskId, float]:
     """What tasks that are not done are known to take longer than, on the canonical cluster.
 
     Those that run on these machines, and those that were stopped.

@@ -1,38 +1,37 @@
 """What all of a run needs, sample and rest together: the numbers that would do."""
 
-import math
 from collections.abc import Iterable
 
 from bats.common.billing import charge_atus, first_atus
 from bats.common.money import UNITS, Money
 from bats.common.offering import Offering
-from bats.master.brain.books.state import Run
 from bats.master.brain.planning.means import SUREST
-from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.planning.problem import Problem, all_machines
+from bats.master.brain.planning.problem import all_machines
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.outlook import outlook
+from bats.master.brain.views.readonly import RunView
 
 
-def budget_for(run: Run, *, deadline_seconds: float | None = None) -> Money | None:
+def budget_for(run: RunView, *, deadline_seconds: float | None = None) -> Money | None:
     """What it takes with all the room for error, spent money included; None if nothing does."""
-    if deadline_seconds is None and prospects.by_timetable(run):
-        more = prospects.least_money(run, _room(run)) or prospects.least_money(run)
-    else:
-        more = _by_mix(run, deadline_seconds, _room(run))
-        if more is None:  # in the time that is left there is none for error
-            more = _by_mix(run, deadline_seconds, 0.0)
+    for room in (_room(run), 0.0):
+        if deadline_seconds is None:
+            more = run.provisioner.least_money(run, room)
+        else:
+            more = prospects.least_by_mix(run, room, deadline_seconds=deadline_seconds)
+        if more is not None:  # else there is no room for error in what is left
+            break
     return None if more is None else whole_cents(Money(run.ledger.committed + more))
 
 
-def least_for(run: Run) -> Money | None:
+def least_for(run: RunView) -> Money | None:
     """Likewise without any room: with less there is no plan at all."""
-    more = prospects.least_money(run) if prospects.by_timetable(run) else _by_mix(run, None, 0.0)
+    more = run.provisioner.least_money(run)
     return None if more is None else Money(run.ledger.committed + more)
 
 
-def seconds_for(run: Run) -> float | None:
+def seconds_for(run: RunView) -> float | None:
     """How long after its beginning it would be done with all machines, were they asked for now."""
     clusters = run.planning_clusters()
     by_now = estimate(run)
@@ -57,17 +56,6 @@ def whole_cents(amount: Money) -> Money:
     return Money(-(-amount // cent) * cent)
 
 
-def _room(run: Run) -> float:
+def _room(run: RunView) -> float:
     """More than a plan keeps: who is told a number should not be told another one later."""
-    return SUREST * run.settings.prudence
-
-
-def _by_mix(run: Run, deadline_seconds: float | None, room: float) -> Money | None:
-    clusters = run.planning_clusters()
-    tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
-    left = math.inf
-    if deadline_seconds is not None:
-        left = max(1e-3, run.began_at + deadline_seconds - run.now)
-    problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
-    found = PLANNERS[run.settings.planner].cheapest(problem)
-    return None if found is None else found.cost
+    return SUREST / 2 * run.provisioner.room

@@ -9,9 +9,8 @@ N_e = tasks in the bag - Σ ft; N_p = Σ floor((nr·ATU + η)·v), nr ATUs being
 import math
 from dataclasses import dataclass
 
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Run
 from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,8 @@ class Outlook:
     speed: float  # of the machines that stay, tasks per second
     free_speed: float
 
-    @property
-    def violated(self) -> bool:
-        return self.N_e > self.N_p
 
-
-def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
+def pace(run: RunView, machine: MachineView, cluster: Cluster) -> Pace:
     profile = run.clusters[machine.cluster].profile
     running = [run.now - attempt.since for attempt in machine.active.values()]
     expected = [profile.tail_mean(tau) for tau in running]
@@ -48,10 +43,7 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     if machine.offering.free:
         return Pace(v, 0, 0.0, 0)
     left = sum(e - tau for e, tau in zip(expected, running, strict=True)) / machine.slots
-    works_until = machine.paid_until(run.now)  # the paper knows no boundary
-    if run.settings.prudence:  # what is reserved need not be entered
-        works_until = machine.billed_until(run.now) - machine.offering.boundary_seconds
-    delta = works_until - run.now - left
+    delta = run.provisioner.time.works_until(machine, run.now) - run.now - left
     if delta < 0:
         unfit = len(running) if machine.leaving else 0
         return Pace(v, 0, delta, unfit)
@@ -59,7 +51,9 @@ def pace(run: Run, machine: Machine, cluster: Cluster) -> Pace:
     return Pace(v, ft, delta - ft / v, 0)
 
 
-def outlook(run: Run, clusters: tuple[Cluster, ...], without: Machine | None = None) -> Outlook:
+def outlook(
+    run: RunView, clusters: tuple[Cluster, ...], without: MachineView | None = None
+) -> Outlook:
     """`clusters` carry the current T_i; `without` asks what the other machines would do."""
     n_e = run.tasks.waiting
     n_p = 0

@@ -10,23 +10,21 @@ from typing import Final
 
 from bats.common.billing import first_atus
 from bats.common.money import Money
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.learning.sample_size import DELTA, sample_size
 from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Plan as Solution
-from bats.master.brain.planning.problem import Problem
+from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, cheapest_kinds
 from bats.master.brain.views import investments
 from bats.master.brain.views.estimate import Estimate, estimate, typical_seconds
-from bats.master.brain.views.outlook import Outlook
+from bats.master.brain.views.outlook import Outlook, outlook
+from bats.master.brain.views.readonly import ClusterView, MachineState, MachineView, RunView
 
 ALIKE: Final = 32
 """Machines whose paid time ends within such a part of a task are looked at as one."""
 
-Supply = tuple[Group, list[Machine]]
+Supply = tuple[Group, list[MachineView]]
 """Machines alike to a timetable; those still to be asked for are only counted."""
 
 
@@ -49,23 +47,22 @@ class Ahead:
         return any(stay.group.fresh for stay in self.table.stays)
 
 
-def money_left(run: Run) -> Money:
+def money_left(run: RunView) -> Money:
     """What a plan may count on: the cushion is not for planning with."""
     left = run.ledger.left
     return UNCOUNTED if left is None else left
 
 
-def by_timetable(run: Run) -> bool:
-    """The paper's own way is taken without prudence, and for a deadline that can be met."""
-    in_time = run.deadline_at is not None and not run.missed and run.now < run.deadline_at
-    return bool(run.settings.prudence) and not in_time
+def can_hire(run: RunView) -> bool:
+    """Whether machines of a known kind may be bought."""
+    return any(c.startable and not c.offering.free for c in run.known())
 
 
 SHARE_OF_STARTS: Final = 5
 """While little is known, one part in so many of the money may go into the starts of machines."""
 
 
-def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
+def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
     """The soonest end with room for error if the money allows, with less room if it does not.
 
     With less room, or while little is known, nothing but the cheapest kind of machine is begun:
@@ -78,9 +75,9 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     if not sampled:
         cheap = [(_few(run, g), machines) for g, machines in cheap]
     elif len(cheap) < len(supply):
-        table = means(run, by_now, supply, money_left(run)).table(run.settings.room)
+        table = means(run, by_now, supply, money_left(run)).table(run.provisioner.room)
         if table is not None:
-            return Ahead(table, supply, run.settings.room, by_now.noise)
+            return Ahead(table, supply, run.provisioner.room, by_now.noise)
     kept = means(run, by_now, cheap, money_left(run)).kept()
     if kept is None:
         return None
@@ -88,14 +85,14 @@ def look_ahead(run: Run, *, hiring: bool = True) -> Ahead | None:
     return Ahead(table, cheap, room, by_now.noise)
 
 
-def means(run: Run, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
+def means(run: RunView, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
     """For what is to be done yet."""
     errand = Errand(by_now.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
     groups = tuple(group for group, _ in supply)
-    return Means(groups, errand, by_now.noise, money, run.settings.room)
+    return Means(groups, errand, by_now.noise, money, run.provisioner.room)
 
 
-def _few(run: Run, group: Group) -> Group:
+def _few(run: RunView, group: Group) -> Group:
     if not group.fresh:
         return group
     c = run.clusters[group.cluster]
@@ -103,7 +100,7 @@ def _few(run: Run, group: Group) -> Group:
     return replace(group, count=min(group.count, most))
 
 
-def affordable_starts(run: Run, c: ClusterState) -> int:
+def affordable_starts(run: RunView, c: ClusterView) -> int:
     """How many new machines may start for a share of the money: a start is lost for good."""
     limit = run.ledger.limit
     start = c.boot_seconds * c.offering.price / c.offering.atu_seconds
@@ -123,7 +120,7 @@ def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
     return [(g, machines) for g, machines in supply if not g.fresh or g.cluster in cheap]
 
 
-def least_money(run: Run, room: float = 0.0) -> Money | None:
+def least_by_timetable(run: RunView, room: float = 0.0) -> Money | None:
     """What a timetable with so much room for error costs at least, within a hundredth."""
     by_now = estimate(run)
     cheap = _no_dear_ones_begun(supplies(run, by_now, hiring=True))
@@ -145,9 +142,25 @@ def least_money(run: Run, room: float = 0.0) -> Money | None:
     return Money(enough)
 
 
-def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | None:
-    """With room for error if the money allows, with less room if it does not."""
-    for share in (1.0, 0.5, 0.0) if run.settings.prudence else (0.0,):
+def least_by_mix(
+    run: RunView, room: float = 0.0, *, deadline_seconds: float | None = None
+) -> Money | None:
+    """What a mix costs at least that finishes with so much room for error, by the deadline."""
+    clusters = run.planning_clusters()
+    tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
+    left = math.inf
+    if deadline_seconds is not None:
+        left = max(1e-3, run.began_at + deadline_seconds - run.now)
+    problem = Problem(clusters, tasks, all_machines(clusters, tasks).cost, left)
+    found = run.planner.cheapest(problem)
+    return None if found is None else found.cost
+
+
+def solve(
+    run: RunView, clusters: tuple[Cluster, ...], view: Outlook, shares: Sequence[float]
+) -> Solution | None:
+    """The first of these shares of the room for error that the money allows."""
+    for share in shares:
         solution = _solve_with_room(run, clusters, view, share)
         if solution is not None:
             return solution
@@ -155,7 +168,7 @@ def solve(run: Run, clusters: tuple[Cluster, ...], view: Outlook) -> Solution | 
 
 
 def _solve_with_room(
-    run: Run, clusters: tuple[Cluster, ...], view: Outlook, share: float
+    run: RunView, clusters: tuple[Cluster, ...], view: Outlook, share: float
 ) -> Solution | None:
     """Room for three things that the formulas of the paper leave out.
 
@@ -168,7 +181,7 @@ def _solve_with_room(
         return _solve_exactly(run, Problem(clusters, view.N_e, money_left(run)))
     reserve = share * max(c.offering.price for c in clusters if c.limit)
     money = Money(max(0, money_left(run) - int(reserve)))
-    error = share * run.settings.prudence * known.spread / math.sqrt(known.count)
+    error = share * run.provisioner.room / 2 * known.spread / math.sqrt(known.count)
     waste = share * (1 + known.spread**2) / 2
     tasks = view.N_e * (1 + error)
     solution: Solution | None = None
@@ -185,23 +198,22 @@ def _solve_with_room(
     return solution
 
 
-def _solve_exactly(run: Run, problem: Problem) -> Solution | None:
-    planner = PLANNERS[run.settings.planner]
+def _solve_exactly(run: RunView, problem: Problem) -> Solution | None:
     if run.deadline_at is not None:
         left = max(1e-3, run.deadline_at - run.now)
-        within = planner.cheapest(replace(problem, deadline_seconds=left))
+        within = run.planner.cheapest(replace(problem, deadline_seconds=left))
         if within is not None and within.cost <= problem.budget:
             return within
-    return planner.fastest(problem)
+    return run.planner.fastest(problem)
 
 
-def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
+def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
     """Machines that are there, by when their paid time ends, and those that could be had."""
     found: list[Supply] = []
     for c in run.known():
         offering = c.offering
         T = typical_seconds(run, c) * by_now.longer
-        by_end: dict[tuple[int, bool], list[tuple[Machine, int]]] = {}
+        by_end: dict[tuple[int, bool], list[tuple[MachineView, int]]] = {}
         fine = max(1.0, T / ALIKE)
         for machine in run.living[c.index].values():
             if machine.state in (MachineState.UP, MachineState.REQUESTED):
@@ -250,7 +262,7 @@ def supplies(run: Run, by_now: Estimate, *, hiring: bool) -> list[Supply]:
     return found
 
 
-def _held_atus(run: Run, machine: Machine) -> int:
+def _held_atus(run: RunView, machine: MachineView) -> int:
     """How many ATUs more will be reserved for what it runs, because it is held to its end."""
     if machine.offering.free or not investments.worth_holding(run, machine):
         return 0

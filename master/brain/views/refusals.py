@@ -3,15 +3,14 @@
 from bats.common.money import Money, show
 from bats.common.offering import Offering
 from bats.common.units import counted, in_words
-from bats.master.brain.books.state import Run
-from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.views import needed
 from bats.master.brain.views.outlook import outlook
+from bats.master.brain.views.readonly import RunView
 
 
-def why_not(run: Run, chosen: Chosen) -> str:
+def why_not(run: RunView, chosen: Chosen) -> str:
     """In a sentence or two; "" when it can be met."""
     clusters = run.planning_clusters()
     if not outlook(run, clusters).N_e or not any(c.limit for c in clusters):
@@ -40,7 +39,7 @@ def pays_for_nothing(budget: Money | None, offerings: tuple[Offering, ...], curr
     )
 
 
-def too_little(run: Run, budget: Money | None) -> str:
+def too_little(run: RunView, budget: Money | None) -> str:
     """No plan finishes the bag within this budget."""
     least = needed.least_for(run)
     if budget is None or least is None or least <= budget:
@@ -48,7 +47,7 @@ def too_little(run: Run, budget: Money | None) -> str:
     return f"To finish {_the_rest(run)} {_in_all(run, needed.budget_for(run), budget)}"
 
 
-def too_late(run: Run, deadline_seconds: float) -> str:
+def too_late(run: RunView, deadline_seconds: float) -> str:
     """All machines together do not finish the bag by then."""
     clusters = run.planning_clusters()
     left = run.began_at + deadline_seconds - run.now
@@ -62,25 +61,25 @@ def too_late(run: Run, deadline_seconds: float) -> str:
     )
 
 
-def too_dear(run: Run, deadline_seconds: float, budget: Money | None) -> str:
+def too_dear(run: RunView, deadline_seconds: float, budget: Money | None) -> str:
     """What finishes the bag by then costs more than the budget."""
     if budget is None:
         return ""
     clusters = run.planning_clusters()
     left = max(1e-3, run.began_at + deadline_seconds - run.now)
     problem = Problem(clusters, outlook(run, clusters).N_e, budget, left)
-    cheapest = PLANNERS[run.settings.planner].cheapest(problem)
+    cheapest = run.planner.cheapest(problem)
     if cheapest is None or run.ledger.committed + cheapest.cost <= budget:
         return ""
     enough = needed.budget_for(run, deadline_seconds=deadline_seconds)
     return f"To be done within {in_words(deadline_seconds)} {_in_all(run, enough, budget)}"
 
 
-def _the_rest(run: Run) -> str:
+def _the_rest(run: RunView) -> str:
     return f"the last {counted(run.tasks.waiting, 'task')}"
 
 
-def _in_all(run: Run, enough: Money | None, budget: Money) -> str:
+def _in_all(run: RunView, enough: Money | None, budget: Money) -> str:
     assert enough is not None  # machines can be had, so there is an amount that does
     return (
         f"it needs {run.shown(enough)} in all, more than the budget of {run.shown(budget)}; "

@@ -3,15 +3,16 @@
 They are drawn at random, so that what holds one of them up holds up all.
 """
 
+from collections.abc import Sequence
+
 from bats.common.units import counted, in_words
-from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
 from bats.master.brain.views import investments
+from bats.master.brain.views.readonly import MachineState, MachineView, Phase, RunView
 
 NO_CHOICE = "nobody has chosen a schedule yet"
 
 
-def why_wait(run: Run) -> str:
+def why_wait(run: RunView) -> str:
     if run.pause is not None:
         return f"the bag is paused: {run.pause.reason}"
     if run.phase in (Phase.ENDING, Phase.ENDED):
@@ -27,7 +28,7 @@ def why_wait(run: Run) -> str:
     return _why_no_machine(run)
 
 
-def _why_not_there(run: Run, idle: list[Machine]) -> str:
+def _why_not_there(run: RunView, idle: Sequence[MachineView]) -> str:
     if run.phase is Phase.CHOOSING:
         return f"{NO_CHOICE}, and it would not end in the time that is paid for on {_kinds(idle)}"
     if run.phase is Phase.SAMPLING:
@@ -39,7 +40,7 @@ def _why_not_there(run: Run, idle: list[Machine]) -> str:
     return f"a slot of {_kinds(idle)} has only just become free"
 
 
-def _why_no_machine(run: Run) -> str:
+def _why_no_machine(run: RunView) -> str:
     coming = [m for m in run.alive() if m.state is MachineState.REQUESTED]
     if coming:
         asked = in_words(run.now - min(m.requested_at for m in coming))
@@ -53,7 +54,7 @@ def _why_no_machine(run: Run) -> str:
     return "no machine is there"
 
 
-def _kinds(machines: list[Machine]) -> str:
+def _kinds(machines: Sequence[MachineView]) -> str:
     """`2 slow + 1 fast`"""
     counts: dict[str, int] = {}
     for machine in machines:

@@ -149,7 +149,6 @@ def _wanted(
     common: Common, sweep_file: str | None, given: Mapping[str, Any]
 ) -> "tuple[World, Workload, list[Case], str]":
     """The last is the tail strategy."""
-    from bats.master.brain.protocol.settings import Sampling
     from bats.master.clouds.reading import Clouds, clouds
     from bats.master.simulate.study import USUAL_TAIL, Case, World
     from bats.master.simulate.written import of_clusters, workload
@@ -192,7 +191,7 @@ def _wanted(
         _duration(given["start"], "--start") or 0.0,
         described.replicate if described else True,
         found.currency,
-        {k: Sampling(value) if k == "sampling" else value for k, value in policy.items()},
+        policy,
     )
     budgets = [_money(one) for one in given["budgets"]]
     if not budgets and sweep and sweep.budget is not None:

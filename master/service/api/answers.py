@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, MachineId, Outcome, TaskId
+from bats.common.folders import printed_path
+from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money, as_decimal
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
@@ -19,17 +20,16 @@ from bats.master.service.api.plain_data import plain
 from bats.master.service.bags.bag import OPEN, PAUSED, Bag, bag_from
 from bats.master.service.bags.explanations import ways_out
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import inside, outside
 from bats.master.store.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader, TaskQuery
-from bats.master.store.rows import BagRow, MachineRow, TaskRow
+from bats.master.store.results import told
+from bats.master.store.rows import BagRow, MachineRow
 
 Body = dict[str, Any]
 
 _PIECE: Final = 2000  # results in a chunk
 _PIECE_BYTES: Final = 256 << 10  # of a log
 _EXPORT_BYTES: Final = 256 << 10
-_TASKS_PER_FOLDER: Final = 1000  # as workers lay output out
 
 
 def find_bag(reader: Reader, wanted: Any) -> BagId:
@@ -197,8 +197,8 @@ def machines(rows: list[MachineRow], runner: Runner | None) -> list[Body]:
     for row in rows:
         facts = plain(row)
         del facts["public_key"]
-        facts |= living.get(inside(row.id), {"state": "gone"})
-        told.append({**facts, "id": inside(row.id), "number": row.id})
+        facts |= living.get(row.id, {"state": "gone"})
+        told.append({**facts, "id": row.id, "number": row.id})
     return told
 
 
@@ -225,7 +225,7 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
         text=body.get("filter") or "",
         outcomes=tuple(known[one] for one in outcomes),
         cluster=str(body.get("cluster") or ""),
-        machine=machine if type(machine) is int else None,
+        machine=MachineId(machine) if type(machine) is int else None,
         sort=body.get("sort") or usual.sort,
         descending=bool(body.get("descending")),
         offset=max(0, body.get("offset") or 0),
@@ -233,11 +233,9 @@ def task_query(body: Mapping[str, Any]) -> TaskQuery:
     )
 
 
-def task_row(row: TaskRow, bag: Bag) -> Body:
+def task_row(row: Result, bag: Bag) -> Body:
     return {
-        **plain(row),
-        "machine": inside(row.machine),
-        "outcome": row.outcome.name.lower(),
+        **told(row),
         "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
     }
 
@@ -251,7 +249,7 @@ def living_costs(runner: Runner | None) -> dict[MachineId, Money]:
     if runner is None:
         return {}
     living = view(runner.engine.run, runner.clock()).machines
-    return {outside(runner.id, MachineId(one.id)): one.cost for one in living}
+    return {MachineId(one.id): one.cost for one in living}
 
 
 def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money]) -> Rates:
@@ -261,16 +259,16 @@ def cost_rates(reader: Reader, number: BagId, living: Mapping[MachineId, Money])
     return {machine: costs.get(machine, 0) / busy[machine] for machine in busy if busy[machine]}
 
 
-def cost_share(row: TaskRow, rates: Rates) -> Money:
+def cost_share(row: Result, rates: Rates) -> Money:
     return Money(int(rates.get(row.machine, 0.0) * row.wall_seconds))  # all never exceed the bill
 
 
-def output_files(row: TaskRow) -> list[str]:
-    """Files that were fetched besides what the task printed, as named in its folder."""
+def output_files(row: Result) -> list[str]:
+    """What was fetched besides what it printed, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 
-def piece_of_results(reader: Reader, number: BagId, since: int) -> list[TaskRow]:
+def piece_of_results(reader: Reader, number: BagId, since: int) -> list[Result]:
     return list(islice(reader.every_task(number, TaskId(since)), _PIECE))
 
 
@@ -324,8 +322,7 @@ def output(
         )
     counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
     attempt = attempt or counts
-    suffix = f".{attempt}" if attempt > 1 else ""
-    path = Path(bag.output_folder) / str(task // _TASKS_PER_FOLDER) / f"{task}{suffix}.{stream}"
+    path = Path(bag.output_folder, printed_path(task, attempt, stream))
     try:
         with path.open("rb") as file:
             total = file.seek(0, 2)
@@ -367,7 +364,7 @@ def export(
         tasks_as_jsonl(reader.every_task(number), cast("TextIO", out), sweep.names, sweep.values)
     elif form == "csv":
         rates = cost_rates(reader, number, living)
-        more: dict[str, Callable[[TaskRow], object]] = {
+        more: dict[str, Callable[[Result], object]] = {
             "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
             "outputs": lambda row: " ".join(output_files(row)),
         }

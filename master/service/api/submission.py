@@ -14,8 +14,9 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy import registry
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.policies.tail import PERFECT, STRATEGIES
-from bats.master.brain.protocol.settings import ASK, Sampling, Settings
+from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
+from bats.master.brain.protocol.numbering import before_first
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
 from bats.master.service.bags.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
@@ -53,11 +54,12 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         if given.get(key) is not None and not fits(given[key]):
             said = what if isinstance(what, str) else f"one of {', '.join(what)}"
             raise UsageError(f"`{key}` should be {said}, not {quoted(given[key])}.")
-    if given.get("tail") == PERFECT:
+    if (tail := given.get("tail")) and REPLICATORS[tail].clairvoyant:
+        live = ", ".join(name for name, one in REPLICATORS.items() if not one.clairvoyant)
         raise UsageError(
-            f"The tail strategy `{PERFECT}` knows how long every task will take, which only a "
-            f"simulation does: see what it saves with `bats simulate --tail {PERFECT}`, and run "
-            f"the bag with one of {', '.join(name for name in STRATEGIES if name != PERFECT)}."
+            f"The tail strategy `{tail}` knows how long every task will take, which only a "
+            f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
+            f"bag with one of {live}."
         )
     offerings = _places(sweep, _offerings(given.get("offerings"), options))
     folder = Path(given.get("output_folder") or options.output_folder / str(bag))
@@ -65,7 +67,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         bag,
         given.get("name") or sweep.name,
         sweep,
-        _settings(given, sweep, offerings, options),
+        replace(_settings(given, sweep, offerings, options), numbers_after=before_first(bag)),
         time.time(),
         str(folder),
         _inputs(given.get("inputs") or []) or (),
@@ -180,11 +182,12 @@ def _settings(
         budget=None if budget is None else Money(budget),
         deadline_seconds=value("deadline_seconds", sweep.deadline_seconds),
         rule=value("rule", sweep.pick or usual.rule),
-        sampling=Sampling(value("sampling", usual.sampling.value)),
+        sampling=value("sampling", usual.sampling),
         initial_workers=value("initial_workers", usual.initial_workers),
         replicated=value("replicated", usual.replicated),
         replicate=value("replicate", sweep.replicate),
         tail=value("tail", usual.tail),
+        provisioner=value("provisioner", usual.provisioner),
         planner=value("planner", usual.planner),
         upgrade=value("upgrade", usual.upgrade),
         prudence=float(value("prudence", usual.prudence)),
@@ -237,10 +240,9 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 4096
 
 
-_SAMPLINGS: Final = tuple(one.value for one in Sampling)
-
 POLICY: Final = (
     "tail",
+    "provisioner",
     "planner",
     "sampling",
     "prudence",
@@ -259,10 +261,11 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "budget": (_whole(0), "an amount in billionths, 0 or more"),
     "deadline_seconds": (lambda value: _real(value) and value > 0, "a number of seconds above 0"),
     "rule": (is_rule, RULES),
-    "sampling": (lambda value: value in _SAMPLINGS, _SAMPLINGS),
+    "sampling": (lambda value: _text(value) and value in SAMPLERS, SAMPLERS),
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
-    "tail": (lambda value: _text(value) and value in STRATEGIES, STRATEGIES),
+    "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),
+    "provisioner": (lambda value: _text(value) and value in PROVISIONERS, PROVISIONERS),
     "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),
     "upgrade": (_truth, "true or false"),

@@ -1,7 +1,7 @@
 """A bag as the service knows it: what was submitted, and how that is kept in the store."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -10,6 +10,7 @@ import msgpack
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, BagSpec
 from bats.master.brain.protocol.journal import plain_settings, settings_from
+from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
 from bats.master.service.bags.clock import Anchor
 from bats.master.store.rows import BagRow
@@ -85,7 +86,9 @@ def bag_from(row: BagRow) -> Bag:
             row.id,
             row.name,
             sweep,
-            settings_from(msgpack.unpackb(row.settings)),
+            replace(
+                settings_from(msgpack.unpackb(row.settings)), numbers_after=before_first(row.id)
+            ),
             row.created,
             output_folder,
             inputs,

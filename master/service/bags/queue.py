@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import structlog
@@ -14,6 +14,7 @@ from bats.master.brain.books.state import MANUAL
 from bats.master.brain.protocol.events import Begin, Cause, Event, Resumed, Retried
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
+from bats.master.brain.protocol.numbering import BEFORE_BY_HAND, bag_of, by_hand, from_table
 from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.brain.views.view import view
 from bats.master.service.api.plain_data import plain
@@ -21,14 +22,13 @@ from bats.master.service.bags.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, 
 from bats.master.service.bags.replay import UNHEARD_OF, Recorded, Replayed
 from bats.master.service.bags.runner import Runner, Surroundings
 from bats.master.service.machines.fleet import Fleet
-from bats.master.service.machines.numbers import bag_of, by_hand, inside
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
 from bats.master.store.reader import Reader
-from bats.master.store.rows import Finished, MachineRow
+from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
 
 log = structlog.get_logger()
@@ -60,7 +60,7 @@ class Bags:
         self.loaded: dict[BagId, Runner] = {}
         self.running: Runner | None = None
         self.changed = asyncio.Event()  # replaced whenever another bag runs or one has ended
-        self._by_hand = 0  # the last number given
+        self._by_hand = BEFORE_BY_HAND  # the last number given
         self._last_bag = BagId(0)
         self._timers: set[asyncio.TimerHandle] = set()
         self._reading: asyncio.Task[None] | None = None  # the journal of the next bag
@@ -80,7 +80,7 @@ class Bags:
     def restore(self, reader: Reader) -> None:
         """All bags that had not ended; the one that ran goes on."""
         machines = reader.machines()
-        self._by_hand = max((row.id for row in machines if by_hand(row.id)), default=0)
+        self._by_hand = max((row.id for row in machines if by_hand(row.id)), default=BEFORE_BY_HAND)
         for short in reader.bags():
             self._last_bag = short.id
             if short.state not in OPEN:
@@ -128,14 +128,9 @@ class Bags:
     def _expect_machines(self, runner: Runner) -> None:
         """Machines that did not come back to a restarted master are silent."""
         for machine in list(runner.engine.run.alive()):
-            number = next((m for m in runner.machines if inside(m) == machine.id), None)
-            if (
-                number is not None
-                and self._workers.of(number) is None
-                and machine.joined_at is not None
-            ):
-                log.warning("worker did not come back", machine=number)
-                runner.silent(number)
+            if machine.joined_at is not None and self._workers.of(machine.id) is None:
+                log.warning("worker did not come back", machine=machine.id)
+                runner.silent(machine.id)
 
     def submit(self, bag: Bag) -> None:
         self.known[bag.id] = bag
@@ -290,14 +285,16 @@ class Bags:
 
     def number_by_hand(self, wanted: MachineId) -> MachineId:
         """The number of a worker started by hand; a new one if its own is spent."""
-        known = by_hand(wanted) and 0 < wanted <= self._by_hand
+        if wanted > 0:
+            wanted = from_table(wanted)
+        known = 0 < wanted <= self._by_hand
         if known and (self.running is None or self._free_in(self.running, wanted)):
             return wanted
-        self._by_hand += 1
-        return MachineId(self._by_hand)
+        self._by_hand = MachineId(self._by_hand + 1)
+        return self._by_hand
 
     def _free_in(self, runner: Runner, machine: MachineId) -> bool:
-        return inside(machine) not in runner.engine.run.machines or runner.wants(machine)
+        return machine not in runner.engine.run.machines or runner.wants(machine)
 
     def enroll(self, machine: MachineId, key: str, done: Callable[[], None]) -> bool:
         """Admit the machine's own key; `done` once that is durable. False if it cannot be."""
@@ -378,19 +375,10 @@ class Bags:
         """Count a worker as cut off: it may come back, or its back end will tell its end."""
         self._fleet.look(worker.machine)
 
-    def ended(self, worker: Worker, results: tuple[Result, ...]) -> None:
-        bags = {result.bag for result in results}
-        for bag in bags:
-            of_bag = [r for r in results if r.bag == bag] if len(bags) > 1 else list(results)
-            if runner := self.loaded.get(bag):
-                runner.ended_tasks(worker.machine, of_bag)
-            else:
-                self._results_of_ended_bag(worker, of_bag)
-
-    def _results_of_ended_bag(self, worker: Worker, results: list[Result]) -> None:
-        """Too late to matter to any plan, but not to the user."""
+    def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
+        """Of a bag that has ended: too late to matter to any plan, but not to the user."""
         done = [r for r in results if r.outcome == Outcome.DONE and self._existed(r.bag)]
-        self._store.results([Finished(r, worker.machine, "", 0.0) for r in done])
+        self._store.results([r._replace(machine=worker.machine) for r in done])
 
     def _existed(self, bag: BagId) -> bool:
         return 0 < bag <= self._last_bag

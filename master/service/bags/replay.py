@@ -15,11 +15,12 @@ import msgpack
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
+from bats.master.brain.policies.by_name import possible_here
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.bag import Bag
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.store.reader import Reader
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
@@ -27,7 +28,7 @@ _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The store's tables of a bag, machines by the numbers that its engine gave them."""
+    """What the store's tables say of a bag."""
 
     machines: Mapping[MachineId, tuple[int, float]]  # asked for: of which cluster, when
     living: frozenset[MachineId]
@@ -38,8 +39,8 @@ class Recorded:
         clusters = {str(offering.name): k for k, offering in enumerate(bag.settings.offerings)}
         rows = [row for row in reader.machines(bag.id) if row.offering in clusters]
         return cls(
-            {inside(row.id): (clusters[row.offering], row.requested or 0.0) for row in rows},
-            frozenset(inside(row.id) for row in rows if row.gone is None),
+            {row.id: (clusters[row.offering], row.requested or 0.0) for row in rows},
+            frozenset(row.id for row in rows if row.gone is None),
             tuple(reader.not_done(bag.id)),
         )
 
@@ -52,7 +53,8 @@ class Replayed:
     """A bag's engine rebuilt from its journal, with what its commands left behind."""
 
     def __init__(self, bag: Bag, recorded: Recorded) -> None:
-        self.engine = Engine(bag.settings)
+        settings, self.words = possible_here(bag.settings)  # who decides otherwise than was named
+        self.engine = Engine(settings)
         self.last = 0.0
         self.leases: dict[MachineId, float] = {}
         self.differs = False  # the engine would have done otherwise than was done
@@ -69,7 +71,7 @@ class Replayed:
         gc.disable()  # a million short-lived objects, and no cycles among them
         try:
             for _, now, written in events:
-                self.hear(event_from(msgpack.unpackb(written)), now)
+                self.hear(event_from(msgpack.unpackb(written), bag.id), now)
             self.set_right()
         finally:
             if collecting:
@@ -103,7 +105,7 @@ class Replayed:
         return [
             one.id
             for one in self.engine.run.alive()
-            if one.id not in self._recorded.machines and not by_hand(outside(self._bag.id, one.id))
+            if one.id not in self._recorded.machines and not by_hand(one.id)
         ]
 
     def dropped(self) -> list[TaskId]:

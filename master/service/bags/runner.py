@@ -6,8 +6,9 @@ are told to run or kill goes out at once, for a restart finds out from them what
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgpack
@@ -15,7 +16,17 @@ import structlog
 
 from bats.common.billing import charge
 from bats.common.errors import StoreDamagedError
-from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, Outcome, Result, TaskId
+from bats.common.folders import output_path
+from bats.common.messages import (
+    TOLD_BY_WORKER,
+    AttemptId,
+    BagId,
+    BagSpec,
+    MachineId,
+    Outcome,
+    Result,
+    TaskId,
+)
 from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.state import Phase
@@ -36,10 +47,10 @@ from bats.master.brain.protocol.commands import (
 )
 from bats.master.brain.protocol.events import (
     Announced,
+    AnyEnding,
     Cause,
     Charged,
     Ended,
-    Ending,
     Event,
     Found,
     Gone,
@@ -50,18 +61,18 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.protocol.journal import plain
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.bags.bag import RUNNING, Bag
 from bats.master.service.bags.clock import BagClock
 from bats.master.service.bags.explanations import ways_out, why
 from bats.master.service.bags.predictions import Predictions
 from bats.master.service.bags.replay import Replayed
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
-from bats.master.service.transfers import Files, Wanted, target_of
+from bats.master.service.transfers import Files, Wanted
 from bats.master.store.blobs import is_sha256
-from bats.master.store.rows import DecisionRow, Finished, MachineRow, TaskRow
+from bats.master.store.rows import DecisionRow, MachineRow
 from bats.master.store.store import Store
 
 log = structlog.get_logger()
@@ -70,9 +81,9 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
+    """Who starts and stops this bag's machines."""
 
-    def start(self, runner: "Runner", cluster: int, machines: list[MachineId]) -> None: ...
+    def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
     def stop(self, machine: MachineId, reason: str) -> None: ...
 
@@ -100,7 +111,7 @@ class Runner:
         self.clock = BagClock(began, replayed.last, bag.anchor)
         bag.anchor = self.clock.anchor
         self.began = began
-        self.machines: dict[MachineId, MachineRow] = {}  # by the number seen outside
+        self.machines: dict[MachineId, MachineRow] = {}
         self.revision = 0  # raised when something a waiting client cares for has changed
         self.changed = asyncio.Event()
         self._replayed: Replayed | None = replayed
@@ -109,10 +120,8 @@ class Runner:
         self._store = around.store
         self._workers = around.workers
         self._loop = asyncio.get_running_loop()
-        self._events: deque[tuple[Event, Mapping[tuple[int, int], Result]]] = deque()
+        self._events: deque[Event] = deque()
         self._busy = False
-        self._results: dict[tuple[int, int], Result] = {}
-        self._from: MachineId = MachineId(-1)
         self._wake: asyncio.TimerHandle | None = None
         self._over = self.engine.over
 
@@ -120,15 +129,15 @@ class Runner:
     def id(self) -> BagId:
         return self.bag.id
 
-    def happen(self, event: Event, results: Mapping[tuple[int, int], Result] | None = None) -> None:
+    def happen(self, event: Event) -> None:
         """All events go through here; those that arise meanwhile wait their turn."""
-        self._events.append((event, results or {}))
+        self._events.append(event)
         if self._busy:
             return
         self._busy = True
         try:
             while self._events:
-                self._step(*self._events.popleft())
+                self._step(self._events.popleft())
         except StoreDamagedError:
             raise
         except Exception as error:
@@ -137,18 +146,17 @@ class Runner:
         finally:
             self._busy = False
 
-    def _step(self, event: Event, results: Mapping[tuple[int, int], Result]) -> None:
+    def _step(self, event: Event) -> None:
         now = self.clock()
         self._store.journal(self.id, now, _pack(plain(event)))
-        self._results = dict(results)
         commands = self.engine.handle(event, now)
         self.predictions.look(self.engine.run)
         if self._around.witness is not None:
             self._around.witness(self.id, now, event, commands)
         for command in commands:
             _OBEY[type(command)](self, command)
-        if self._results:
-            self._keep_the_rest()
+        if type(event) is Ended:
+            self._keep_the_rest(event, commands)
         run = self.engine.run
         if run.pause is not None and self.bag.state == RUNNING and not run.alive():
             self._around.parked(self)
@@ -171,14 +179,18 @@ class Runner:
         From here on it is obeyed, so that what comes instead is really done.
         """
         replayed, self._replayed = self._replayed, None
-        if replayed is None or not replayed.differs:
+        if replayed is None:
+            return
+        for words in replayed.words:
+            self._decided(Decided(words))
+        if not replayed.differs:
             return
         log.warning("this release would have decided otherwise", bag=self.id)
         unasked = replayed.unasked()
         if dropped := replayed.dropped():
             self.happen(Retried(tuple(dropped)))
         for machine in unasked:
-            self.gone(outside(self.id, machine), None, Cause.STOPPED, "it was never asked for")
+            self.gone(machine, None, Cause.STOPPED, "it was never asked for")
 
     def resume(self) -> None:
         """Look at everything anew after a restart."""
@@ -188,18 +200,16 @@ class Runner:
 
     def _start_machines(self, command: StartMachines) -> None:
         offering = self.bag.settings.offerings[command.cluster]
-        machines = [outside(self.id, machine) for machine in command.machines]
-        for machine in machines:
+        for machine in command.machines:
             row = MachineRow(
                 machine, self.id, offering.name, offering.backend, requested=self.clock()
             )
             self.machines[machine] = row
             self._store.machine(row)
-        self._store.then(lambda: self._around.fleet.start(self, command.cluster, machines))
+        self._store.then(lambda: self._around.fleet.start(self, command.cluster, command.machines))
 
     def _stop_machine(self, command: StopMachine) -> None:
-        machine = outside(self.id, command.machine)
-        self._store.then(lambda: self._stop(machine, command.reason))
+        self._store.then(lambda: self._stop(command.machine, command.reason))
 
     def _stop(self, machine: MachineId, reason: str) -> None:
         if not by_hand(machine):
@@ -210,77 +220,90 @@ class Runner:
         self._around.freed(machine)
 
     def _run_tasks(self, command: RunTasks) -> None:
-        self._workers.run(outside(self.id, command.machine), self.id, command.orders)
+        self._workers.run(command.machine, self.id, command.orders)
 
     def _kill_task(self, command: KillTask) -> None:
         attempt = AttemptId(self.id, command.task, command.attempt)
-        self._workers.kill(outside(self.id, command.machine), attempt)
+        self._workers.kill(command.machine, attempt)
 
     def _record(self, command: Record) -> None:
-        machine = outside(self.id, command.machine)
-        rows = [self._finished(machine, self._result(ending)) for ending in command.endings]
-        self._store.results(rows)
-        for row in rows:
-            if row.result.outputs:
-                self._fetch(machine, row.result)
+        results = [
+            ending if isinstance(ending, Result) else self._made_up(command.machine, ending)
+            for ending in command.endings
+        ]
+        self._store.results(results)
+        for result in results:
+            if result.outputs:
+                self._fetch(result)
 
-    def _fetch(self, machine: MachineId, result: Result | TaskRow) -> None:
+    def _fetch(self, result: Result) -> None:
         """Get what the task left, now that its result counts."""
+        machine = result.machine
         wanted = []
         for name, sha256, size in result.outputs:
-            target = target_of(self.bag.output_folder, result.task, result.attempt, name)
-            if target is None or not is_sha256(sha256):
+            path = output_path(result.task, result.attempt, name)
+            if path is None or not is_sha256(sha256):
                 log.warning("refused: an output's name", machine=machine, name=name[:200])
             else:
-                wanted.append(Wanted(sha256, size, target))
+                wanted.append(Wanted(sha256, size, Path(self.bag.output_folder, path)))
         self._around.files.fetch(machine, wanted)
 
-    def fetch_missing(self, rows: Iterable[TaskRow]) -> None:
-        """Fetch after a restart what had been recorded and was not fetched yet."""
-        for row in rows:
-            if row.outputs and row.outcome is not Outcome.KILLED and self.wants(row.machine):
-                self._fetch(row.machine, row)
+    def fetch_missing(self, results: Iterable[Result]) -> None:
+        """After a restart: what had been recorded and not yet fetched."""
+        for result in results:
+            if (
+                result.outputs
+                and result.outcome is not Outcome.KILLED
+                and self.wants(result.machine)
+            ):
+                self._fetch(result)
 
-    def _keep_the_rest(self) -> None:
+    def _keep_the_rest(self, event: Ended, commands: Iterable[Command]) -> None:
         """Results that settled nothing: copies that came later, failures that are tried again."""
-        copies: list[Finished] = []
-        others: list[Finished] = []
-        for result in self._results.values():
-            finished = self._finished(self._from, result)
-            (copies if result.outcome == Outcome.DONE else others).append(finished)
-        self._results = {}
-        if copies:
+        recorded = {
+            id(ending)
+            for command in commands
+            if type(command) is Record
+            for ending in command.endings
+        }
+        if len(recorded) == len(event.endings):
+            return
+        rest = [e for e in event.endings if isinstance(e, Result) and id(e) not in recorded]
+        if copies := [result for result in rest if result.outcome is Outcome.DONE]:
             self._store.results(copies)
-        if others:
+        if others := [result for result in rest if result.outcome is not Outcome.DONE]:
             self._store.attempts(others)
-        for finished in others:
-            if finished.result.outputs and finished.result.outcome != Outcome.KILLED:
-                self._fetch(self._from, finished.result)
+        for result in others:
+            if result.outputs and result.outcome is not Outcome.KILLED:
+                self._fetch(result)
 
-    def _finished(self, machine: MachineId, result: Result) -> Finished:
-        row = self.machines.get(machine)
-        started = max(0.0, self.engine.run.now - result.wall_seconds)
-        return Finished(result, machine, row.offering if row else "", started)
-
-    def _result(self, ending: Ending) -> Result:
-        """The result as its worker told it; of a task given up with its machines, one made up."""
-        if told := self._results.pop((ending.task, ending.attempt), None):
-            return told
+    def _made_up(self, machine: MachineId, ending: AnyEnding) -> Result:
+        """The result of a task that was given up with its machines: no worker tells it."""
         words = "given up: the machines that ran it broke down"
-        return Result(
-            self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
-            0.0, 0.0, 0, 0, words, 0,
+        return self._whole(
+            machine,
+            Result(
+                self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
+                0.0, 0.0, 0, 0, words, 0,
+            ),
         )  # fmt: skip
 
+    def _whole(self, machine: MachineId, told: Result) -> Result:
+        """What its worker told, with what only the master knows."""
+        row = self.machines.get(machine)
+        cluster = row.offering if row else ""
+        started = max(0.0, self.clock() - told.wall_seconds)
+        added = (machine, cluster, started, self._why(told))
+        return Result._make((*told[:TOLD_BY_WORKER], *added))
+
     def _renew_lease(self, command: RenewLease) -> None:
-        self._leases[command.machine] = command.until
-        machine = outside(self.id, command.machine)
+        machine = command.machine
+        self._leases[machine] = command.until
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
-        for number in self._leases:
-            machine = outside(self.id, number)
+        """By the clock: what is reserved may reach further than a dead master should cost."""
+        for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
 
@@ -319,7 +342,7 @@ class Runner:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    # --- what the world says, machines named as seen from outside ---------------------------------
+    # --- what the world says ----------------------------------------------------------------------
 
     def joined(self, worker: Worker, cluster: int = -1) -> None:
         machine = worker.machine
@@ -334,26 +357,19 @@ class Runner:
             self._store.machine(row)
         holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self.id]
         places = max(1, worker.slots // self.bag.settings.task_slots)
-        self.happen(Joined(inside(machine), places, tuple(holding), cluster))
+        self.happen(Joined(machine, places, tuple(holding), cluster))
         for attempt in worker.holding:
             if attempt.bag != self.id:
                 self._workers.kill(machine, attempt)
         self._change()
 
-    def ended_tasks(self, machine: MachineId, results: list[Result]) -> None:
+    def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None:
         """Results of this bag, which may be of tasks that nobody waits for any more."""
         count = self.bag.sweep.count
         known = [result for result in results if result.task < count]
         if len(known) < len(results):
             log.warning("refused: results of tasks that do not exist", machine=machine)
-        self._from = machine
-        endings = tuple(
-            [
-                Ending(r.task, r.attempt, _OUTCOMES[r.outcome], r.wall_seconds, self._why(r))
-                for r in known
-            ]
-        )
-        self.happen(Ended(inside(machine), endings), {(r.task, r.attempt): r for r in known})
+        self.happen(Ended(machine, tuple([self._whole(machine, result) for result in known])))
 
     def _why(self, result: Result) -> str:
         """Words for a failure; none for a success: they are many, and parameters cost time."""
@@ -372,8 +388,7 @@ class Runner:
             if attempt not in {0, one.attempt}:
                 continue
             of = AttemptId(self.id, task, one.attempt)
-            machine = outside(self.id, one.machine)
-            seen = await self._workers.look(machine, of, stream, offset)
+            seen = await self._workers.look(one.machine, of, stream, offset)
             return (one.attempt, seen.data, seen.total) if seen else (one.attempt, b"", offset)
         return None
 
@@ -382,14 +397,14 @@ class Runner:
         return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
 
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
-        self.happen(Returned(inside(machine), tasks))
+        self.happen(Returned(machine, tasks))
 
     def silent(self, machine: MachineId) -> None:
-        self.happen(Silent(inside(machine)))
+        self.happen(Silent(machine))
 
     def found(self, machine: MachineId, unpaid_since: float | None) -> bool:
         """A machine that was held to be gone lives; whether the bag can pay for it and takes it."""
-        self.happen(Found(inside(machine), unpaid_since))
+        self.happen(Found(machine, unpaid_since))
         taken = self.wants(machine)
         if taken:
             row = self.machines[machine]._replace(gone=None, reason="")
@@ -400,14 +415,14 @@ class Runner:
 
     def announced(self, machine: MachineId, reason: str) -> None:
         """The provider takes it away soon."""
-        self.happen(Announced(inside(machine), reason))
+        self.happen(Announced(machine, reason))
         self._change()
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
         row = self.machines[machine]._replace(charged_since=since, address=address)
         self.machines[machine] = row
         self._store.machine(row)
-        self.happen(Charged(inside(machine), since))
+        self.happen(Charged(machine, since))
 
     def knows_key(self, machine: MachineId, public: str) -> None:
         """The key that this machine is admitted with, now and after a restart of the master."""
@@ -421,25 +436,24 @@ class Runner:
         now = self.clock()
         at = now if at is None else at
         if row is not None and row.gone is None:
-            known = self.engine.run.machines.get(inside(machine))
+            known = self.engine.run.machines.get(machine)
             since = known.charged_since if known else None
             cost = charge(known.offering, at - since) if known and since is not None else NOTHING
             cost = Money(row.cost + cost)  # of earlier lives, if it was once held to be gone
             self.machines[machine] = row._replace(gone=at, reason=detail or cause.value, cost=cost)
             self._store.machine(self.machines[machine])
-        self.happen(Gone(inside(machine), at, cause, detail.partition("\n")[0]))
+        self.happen(Gone(machine, at, cause, detail.partition("\n")[0]))
         self._change()
 
     def vacate(self, reason: str) -> None:
         """Stop all of its machines, whatever they are paid for."""
         for machine in self.engine.run.alive():
-            self._stop(outside(self.id, machine.id), reason)
+            self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """The seconds that this machine may live from now, as far as it is paid for."""
-        number = inside(machine)
-        until = self._leases.get(number)
-        known = self.engine.run.machines.get(number)
+        """How long this machine may live from now, as far as it is paid for."""
+        until = self._leases.get(machine)
+        known = self.engine.run.machines.get(machine)
         if known is None or known.offering.free:
             return LEASE_SECONDS if until is None else max(0.0, until - self.clock())
         if until is None:
@@ -449,8 +463,8 @@ class Runner:
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """True if this machine has a place in the engine's books, and is not to stop."""
-        known = self.engine.run.machines.get(inside(machine))
+        """Whether this machine has a place in the engine's books, and is not to stop."""
+        known = self.engine.run.machines.get(machine)
         return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
 
     def has_others_than(self, cluster: int) -> bool:
@@ -477,8 +491,6 @@ class Runner:
     def values(self, task: TaskId) -> tuple[str, ...]:
         return self.bag.sweep.values(task)
 
-
-_OUTCOMES: Final = tuple(Outcome)
 
 _OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
     StartMachines: Runner._start_machines,  # noqa: SLF001

@@ -1,7 +1,7 @@
 """The fleet: carries out what bags want of machines, each at the back end of its offering."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,8 +15,8 @@ from bats.deploy.registry import backend
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.state import MANUAL
 from bats.master.brain.protocol.events import Cause, SetAside
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import by_hand, inside, outside
 from bats.master.service.machines.orphans import (
     Handling,
     OrphanMachine,
@@ -70,7 +70,7 @@ class Fleet:
 
     # --- what bags want ---------------------------------------------------------------------------
 
-    def start(self, runner: Runner, cluster: int, machines: list[MachineId]) -> None:
+    def start(self, runner: Runner, cluster: int, machines: Sequence[MachineId]) -> None:
         wanted = [one for one in machines if runner.wants(one)]
         for machine in set(machines) - set(wanted):  # called off before it was asked for
             runner.gone(machine, None, Cause.STOPPED, "not needed any more")
@@ -93,7 +93,7 @@ class Fleet:
     def adopt(self, runner: Runner) -> None:
         """Watch the machines of this bag again after a restart, or stop them."""
         for known in runner.engine.run.alive():
-            machine = outside(runner.id, known.id)
+            machine = known.id
             if by_hand(machine):
                 continue
             try:
@@ -217,7 +217,7 @@ class Fleet:
         assert self.workers is not None
         machine, runner = orphan.number, runners[orphan.bag]
         row = runner.machines[machine]
-        known = runner.engine.run.machines[inside(machine)]
+        known = runner.engine.run.machines[machine]
         since = None
         if orphan.charged_seconds is not None:
             now = runner.clock()

@@ -14,8 +14,8 @@ from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.deploy.protocol import Orphan
+from bats.master.brain.protocol.numbering import bag_of
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import bag_of, inside
 from bats.master.store.rows import MachineRow
 
 NOBODY: Final = "no master's books tell of it"
@@ -70,7 +70,7 @@ def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
     if runner is None or not runner.busy:
         return f"bag {bag_of(number)} does not run"
     row = runner.machines.get(number)
-    if row is None or inside(number) not in runner.engine.run.machines:
+    if row is None or number not in runner.engine.run.machines:
         return NOBODY
     return "" if row.public_key else "its key is not known"
 

@@ -22,7 +22,6 @@ from bats.master.brain.books.machine import MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
 from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.bags.runner import Runner
-from bats.master.service.machines.numbers import inside
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
 from bats.master.service.transfers import Files
@@ -228,8 +227,8 @@ class Provider:
         )
 
     def _first_lease(self, one: Watched) -> tuple[float, float]:
-        """The first lease in seconds, and how long before its end the worker may begin to stop."""
-        known = one.runner.engine.run.machines.get(inside(one.machine))
+        """How long it is, and how long before its end the worker may begin to stop."""
+        known = one.runner.engine.run.machines.get(one.machine)
         if known is None or one.offering.free:
             return LEASE_SECONDS, MARGIN_SECONDS
         return known.lease_seconds, known.margin_seconds

@@ -13,8 +13,8 @@ from bats.common.offering import Offering
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.master.brain.books.state import MANUAL
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.bag import bag_from
-from bats.master.service.machines.numbers import by_hand
 from bats.master.service.machines.orphans import OrphanMachine, orphan_machine
 from bats.master.service.options import Options, place_of
 from bats.master.store.reader import Reader

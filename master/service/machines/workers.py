@@ -4,7 +4,7 @@ What several events of one turn want sent to a worker goes out as one message at
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import structlog
@@ -32,7 +32,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.wire.codec import encode
-from bats.master.service.machines.numbers import by_hand
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.worker import Worker
 from bats.master.service.wire.router import Router
 from bats.master.store.store import Store
@@ -48,11 +48,13 @@ log = structlog.get_logger()
 
 
 class Work(Protocol):
-    """A bag as workers are told of it."""
+    """What workers are told of a bag, and tell of it."""
 
     def spec(self, worker: Worker) -> BagSpec: ...
 
     def values(self, task: TaskId) -> tuple[str, ...]: ...
+
+    def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None: ...
 
 
 class Listener(Protocol):
@@ -66,7 +68,7 @@ class Listener(Protocol):
 
     def cut_off(self, worker: Worker) -> None: ...
 
-    def ended(self, worker: Worker, results: tuple[Result, ...]) -> None: ...
+    def ended_late(self, worker: Worker, results: Sequence[Result]) -> None: ...
 
     def returned(self, worker: Worker, attempts: tuple[AttemptId, ...]) -> None: ...
 
@@ -181,8 +183,17 @@ class Workers:
         self._heard(worker)
         if message.serial > worker.stored:  # else said again, before our answer came
             worker.stored = message.serial
-            self.listener.ended(worker, message.results)
+            self._ended(worker, message.results)
         self._acks[worker] = message.serial
+
+    def _ended(self, worker: Worker, results: Sequence[Result]) -> None:
+        bags = {result.bag for result in results}
+        for bag in bags:
+            of_bag = [r for r in results if r.bag == bag] if len(bags) > 1 else results
+            if work := self.listener.work(bag):
+                work.ended_tasks(worker.machine, of_bag)
+            else:
+                self.listener.ended_late(worker, of_bag)
 
     def returned(self, worker: Worker, message: Returned) -> None:
         self._heard(worker)

@@ -2,11 +2,8 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Final
 
-from bats.common.messages import MachineId
-
-NOBODY: Final = MachineId(-1)
+from bats.common.messages import NOBODY, MachineId
 
 
 class Role(enum.Enum):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.master.store import blobs, journal, record, schema
+from bats.master.store import blobs, journal, results, schema
 from bats.master.store.repair import remnants
 from bats.master.store.repair.soundness import Findings, inspect
 
@@ -45,7 +45,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
         new.execute("UPDATE meta SET value = ? WHERE key = 'master'", meta)
     for table in _TABLES:
         for _, *row in remnants.rows_from_both_ends(old, "rowid, *", table):
-            if table not in _CHECKED or record.intact(tuple(row)):
+            if table not in _CHECKED or results.intact(tuple(row)):
                 _insert(new, table, row)
     for (bag,) in new.execute("SELECT id FROM bags").fetchall():
         events = chain.from_iterable(_intact(old, bag))

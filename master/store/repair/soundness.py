@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store import journal, record, schema
+from bats.master.store import journal, results, schema
 from bats.master.store.repair import remnants
+from bats.master.store.rows import bag_checksum
 from bats.master.store.writing import mark
 
 CHECK_SECONDS: Final = 2.0
 """Seconds that a starting master looks at the structure of the file: some 300 MB."""
 
 _BAG: Final = "id, name, tasks, spec, settings, crc"
-_RESULT: Final = ", ".join(record.COLUMNS)
+_RESULT: Final = ", ".join(results.COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ def _damage(error: sqlite3.DatabaseError, folder: Path) -> str:
 def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
     for bag, name, tasks, spec, settings, crc in remnants.rows_from_both_ends(db, _BAG, "bags"):
         rows = remnants.rows_from_both_ends(db, _RESULT, "results", *schema.keys_of(bag))
-        counted = Counter(map(record.intact, rows))
-        damage = [] if record.bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
+        counted = Counter(map(results.intact, rows))
+        damage = [] if bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
         if counted[False]:
             damage.append(f"{counted[False]} more results are damaged")
         events = 0

@@ -1,22 +1,39 @@
-"""A sweep's input files: found beside the sweep, sent once, named as tasks see them."""
+"""Handing a sweep to a master: its input files, found beside it and sent once, then what to run."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bats.common.errors import UsageError
+from bats.common.offering import Offering
 from bats.master.sweep.sweep import Sweep
 
 Input = tuple[str, str, int, int]
 """Name, sha256, bytes, mode."""
 
 
-class Sends(Protocol):
+class Master(Protocol):
+    """Whoever can be asked in its stead."""
+
     async def send_file(self, path: Path) -> tuple[str, int]: ...
 
+    async def ask(self, verb: str, **body: Any) -> dict[str, Any]: ...
 
-async def send_inputs(to: Sends, sweep: Sweep) -> list[Input]:
+
+async def submit(
+    master: Master, sweep: Sweep, offerings: Sequence[Offering] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """The master's answer: the bag's number, name, tasks and state."""
+    if sweep.inputs:
+        settings["inputs"] = await send_inputs(master, sweep)
+    if offerings is not None:
+        settings["offerings"] = [asdict(one) for one in offerings]
+    return await master.ask("submit", sweep=sweep.to_plain(), **settings)
+
+
+async def send_inputs(to: Master, sweep: Sweep) -> list[Input]:
     """Put all inputs where tasks can have them. Raises UsageError for one that is not there."""
     return [
         (name, *await to.send_file(path), stat.S_IMODE(path.stat().st_mode))

@@ -1,0 +1,61 @@
+"""What a sample has shown, made into what is known of each cluster, and of all of them together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from bats.common.messages import TaskId
+from bats.master.brain.learning.profile import RuntimeProfile
+from bats.master.brain.learning.regression import SAME, Line, fit
+
+Observed = Mapping[TaskId, float]
+"""The runtimes of tasks on one cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """By the numbers of clusters, of which something has been observed."""
+
+    profiles: Mapping[int, RuntimeProfile]
+    lines: Mapping[int, Line]  # from the canonical cluster to each
+    canonical: RuntimeProfile
+
+
+def by_regression(observed: Mapping[int, Observed]) -> Learned:
+    """Convert every runtime to the base and from there to every cluster (T §3.1.3)."""
+    base = max(observed, key=lambda k: (len(observed[k]), -k))
+    lines = {k: SAME if k == base else _line(observed[base], here) for k, here in observed.items()}
+    full = dict(observed[base])
+    for k, here in observed.items():
+        for task, seconds in here.items():
+            full.setdefault(task, lines[k].back(seconds))
+    profiles = {
+        k: RuntimeProfile(
+            here[task] if task in here else lines[k].convert(seconds)
+            for task, seconds in full.items()
+        )
+        for k, here in observed.items()
+    }
+    return Learned(profiles, lines, RuntimeProfile(full.values()))
+
+
+def by_means(runtimes: Mapping[int, Sequence[float]]) -> Learned:
+    """Without tasks in common, the ratio of mean runtimes converts between clusters."""
+    profiles = {k: RuntimeProfile(seconds) for k, seconds in runtimes.items()}
+    lines: dict[int, Line] = {}
+    for k, profile in profiles.items():
+        first = next(iter(profiles.values()))
+        lines[k] = Line(0.0, profile.mean_done / first.mean_done) if lines else SAME
+    canonical = RuntimeProfile(
+        lines[k].back(seconds) for k, profile in profiles.items() for seconds in profile.sample()
+    )
+    return Learned(profiles, lines, canonical)
+
+
+def _line(on_base: Observed, here: Observed) -> Line:
+    """Through the tasks that ran on both; without one, tasks of both are alike on average."""
+    pairs = [task for task in here if task in on_base]
+    if pairs or not any(on_base.values()) or not any(here.values()):
+        return fit([on_base[task] for task in pairs], [here[task] for task in pairs])
+    ratio = fmean(here.values()) / fmean(on_base.values())
+    return Line(0.0, ratio, doubt="no task has run on both clusters")

@@ -1,0 +1,162 @@
+"""The tail: which running task an idle machine should run a second time (T ch. 5; science.md, 9).
+
+For a task running on source s since τs: τc is τs on the canonical cluster, tc the mean of the
+known runtimes greater than τc, ts and tt what that makes on the source and on the target t.
+A copy on t is worth while when ts - τs > tt; of those the longest remaining is taken. A task with
+several copies counts with the one that is expected to end first.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from bats.common.messages import TaskId
+from bats.master.brain.learning.sample_size import sample_size
+from bats.master.brain.prediction.rollout import (
+    CHANCE,
+    NO_COPIES,
+    SOONER,
+    SOONER_OR_CHANCE,
+    Copying,
+)
+from bats.master.brain.views.investments import converter, estimate_of
+from bats.master.brain.views.readonly import AttemptView, MachineView, RunView, TaskState
+
+
+class Replicator(Protocol):
+    """Which running tasks idle machines run a second time, and when.
+
+    One of your own is a subclass that says what `copy` gives; the rest is as usual.
+    """
+
+    foreseen: Copying = NO_COPIES
+    """What predictions may count on of it: as long as it does not tell, on nothing."""
+
+    clairvoyant: bool = False
+    """Whether it must know how long tasks will take, which only a simulator can tell."""
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        """The task to run on this idle machine, too, for as long as its time is paid for anyway."""
+        ...
+
+    def paid_copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        """Likewise, where the machine would have to be paid on for it."""
+        return sooner_here(run, machine)
+
+    def move(self, run: RunView, machine: MachineView) -> TaskId | None:
+        """Before the bag is empty: a task to begin anew here; where it runs it is stopped."""
+        return None
+
+
+class Candidate(NamedTuple):
+    """A running task as seen from an idle machine."""
+
+    task: TaskId
+    remaining: float  # ts - τs, of the copy expected to end first
+    afresh: float  # tt
+    slower: bool  # runs only on machines slower than the idle one
+
+
+class NoCopies(Replicator):
+    """Every task runs once."""
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        return None
+
+    def paid_copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        return None
+
+
+class Random(Replicator):
+    """Any task that runs on slower machines only."""
+
+    foreseen = CHANCE
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        return slower_elsewhere(run, machine)
+
+
+class Stochastic(Replicator):
+    """The task with the most left of those that should be sooner done here."""
+
+    foreseen = SOONER
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        return sooner_here(run, machine)
+
+
+class StochasticElseRandom(Replicator):
+    """That task; where there is none, any that runs on slower machines only."""
+
+    foreseen = SOONER_OR_CHANCE
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        task = sooner_here(run, machine)
+        return slower_elsewhere(run, machine) if task is None else task
+
+
+class Migration(Stochastic):
+    """Tasks move to faster machines as soon as no more than a sample's worth of them waits.
+
+    Predictions do not foresee moves, only the copies.
+    """
+
+    def move(self, run: RunView, machine: MachineView) -> TaskId | None:
+        if not 0 < run.tasks.waiting <= sample_size(len(run.tasks)):
+            return None
+        return sooner_here(run, machine)
+
+
+class Perfect(Stochastic):
+    """As stochastic, knowing the true runtimes; for the simulator."""
+
+    clairvoyant = True
+
+    def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
+        best: tuple[float, TaskId] | None = None
+        for task, copies in running_elsewhere(run, machine):
+            remaining = min(_true_remaining(run, copy) for copy in copies)
+            afresh = run.true_seconds(task, machine.cluster)
+            if remaining > afresh and (best is None or remaining > best[0]):
+                best = (remaining, task)
+        return None if best is None else best[1]
+
+
+def sooner_here(run: RunView, machine: MachineView) -> TaskId | None:
+    """The task with the most left of those that should be done sooner on this machine."""
+    candidates = (c for c in _candidates(run, machine) if c.remaining > c.afresh)
+    best = max(candidates, key=lambda c: (c.remaining, -c.task), default=None)
+    return None if best is None else best.task
+
+
+def slower_elsewhere(run: RunView, machine: MachineView) -> TaskId | None:
+    """Any task that runs on slower machines only."""
+    slower = [c.task for c in _candidates(run, machine) if c.slower]
+    return run.rng.choice(slower) if slower else None
+
+
+def running_elsewhere(
+    run: RunView, machine: MachineView
+) -> Iterator[tuple[TaskId, Sequence[AttemptView]]]:
+    """Tasks that this machine could help with, and who runs them: unfinished, and not on it."""
+    for task, copies in run.tasks.running.items():
+        if run.tasks.states[task] == TaskState.RUNNING and not any(
+            copy.machine == machine.id for copy in copies
+        ):
+            yield task, copies
+
+
+def _candidates(run: RunView, machine: MachineView) -> Iterator[Candidate]:
+    if not run.canonical.count:
+        return
+    to_target = converter(run, machine.cluster)
+    speed = to_target(run.canonical.mean_done)
+    typical = [converter(run, c.index)(run.canonical.mean_done) for c in run.clusters]
+    for task, copies in running_elsewhere(run, machine):
+        remaining, canonical = min(estimate_of(run, copy) for copy in copies)
+        slower = all(typical[run.machines[c.machine].cluster] > speed * (1 + 1e-9) for c in copies)
+        yield Candidate(task, remaining, to_target(canonical), slower)
+
+
+def _true_remaining(run: RunView, copy: AttemptView) -> float:
+    source = run.machines[copy.machine]
+    return run.true_seconds(copy.task, source.cluster) - (run.now - copy.since)

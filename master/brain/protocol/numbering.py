@@ -1,0 +1,52 @@
+"""Machine numbers: given once, and the same in journals, in the store, on the wire, at back ends.
+
+They are given in blocks, so that nobody has to ask or to remember: a bag has one of its own, and
+machines started by hand, which belong to no bag, have the first.
+"""
+
+from typing import Final
+
+from bats.common.messages import BagId, MachineId
+
+_BLOCK: Final = 1_000_000
+_OLD: Final = 500_000  # no number of today is lower; see below
+
+BEFORE_BY_HAND: Final = MachineId(_OLD)
+"""The first machine started by hand has the next number."""
+
+
+def before_first(bag: BagId) -> MachineId:
+    """The bag's first machine has the next number."""
+    return MachineId(bag * _BLOCK)
+
+
+def bag_of(machine: MachineId) -> BagId:
+    """0 for a machine started by hand."""
+    return BagId(machine // _BLOCK)
+
+
+def within_block(machine: MachineId) -> int:
+    """Counts from 1: a short name for drawings of one bag."""
+    return (machine - BEFORE_BY_HAND if by_hand(machine) else machine) % _BLOCK
+
+
+def by_hand(machine: MachineId) -> bool:
+    return machine < _BLOCK
+
+
+# Version 0.1.0 counted from 1 twice: each bag its machines, and the master those started by hand.
+
+
+def from_journal(machine: MachineId, bag: BagId) -> MachineId:
+    """What a journal says, by today's numbers: there, low numbers were the bag's own machines."""
+    return machine if machine > _OLD else MachineId(before_first(bag) + machine)
+
+
+def from_table(machine: MachineId) -> MachineId:
+    """Likewise of the store's tables, and of workers: there, they were those started by hand."""
+    return machine if machine > _OLD else MachineId(BEFORE_BY_HAND + machine)
+
+
+def in_old_tables(machine: MachineId) -> MachineId:
+    """What an old table calls this machine."""
+    return MachineId(machine - BEFORE_BY_HAND) if by_hand(machine) else machine
