@@ -161,7 +161,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
 
 
 def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
-    """What the worker holds is the truth about what it runs."""
+    """Take what the worker holds for the truth about what it runs."""
     holding = set(event.holding)
     for attempt in list(machine.attempts()):
         if (attempt.task, attempt.attempt) not in holding:
@@ -191,7 +191,7 @@ def _silent(run: Run, event: Silent) -> None:
 
 
 def _announced(run: Run, event: Announced) -> None:
-    """It gets no more tasks; what runs there may still end. Another one is bought in its place."""
+    """Give it no more tasks; what runs there may still end. Another is bought in its place."""
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive or machine.draining:
         return
@@ -204,7 +204,7 @@ def _announced(run: Run, event: Announced) -> None:
 
 
 def _found(run: Run, event: Found) -> None:
-    """It counts as silent until its worker speaks; without the money for it, it is stopped."""
+    """Count it as silent until its worker speaks; without the money for it, it is stopped."""
     machine = run.machines.get(event.machine)
     if machine is None or machine.alive:
         return
@@ -355,7 +355,7 @@ def _follow_up(run: Run) -> None:
 
 
 def _is_looked_after(run: Run) -> bool:
-    """While it is paused there is nothing to decide but the ends of machines."""
+    """True unless it is paused: then there is nothing to decide but the ends of machines."""
     return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
 
