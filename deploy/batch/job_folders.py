@@ -115,7 +115,7 @@ class Book:
     def exit(self, machine: MachineId) -> Exit | None:
         try:
             code, seconds, *told = self._path(machine, "exit").read_text().split()
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):  # else it cannot be told
             return None
         return Exit(int(code), float(seconds), bool(told))
 
@@ -169,6 +169,6 @@ def _write_private(path: Path, text: str) -> None:
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     return facts

@@ -48,12 +48,15 @@ class Process:
 
 
 def find(pid: int) -> Process | None:
-    """The process of that id, unless it has ended (a zombie has)."""
+    """The process of that id, unless it has ended (a zombie has).
+
+    Raises OSError when that cannot be told: nobody is gone for want of descriptors here.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     fields = stat.rpartition(")")[2].split()  # the name before may hold anything
     return None if fields[0] in "ZX" else Process(pid, int(fields[19]), boot)
 
@@ -233,6 +236,6 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     return facts

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -49,6 +50,27 @@ def test_a_running_worker_is_up_and_charged_since_it_started(
     assert seen.charged_seconds is not None
     assert 0 <= seen.charged_seconds < 60
     assert roster.living() == [M1]
+
+
+@pytest.fixture
+def no_descriptors() -> Iterator[None]:
+    """This process may open nothing more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_nobody_is_gone_because_nothing_can_be_read(
+    roster: Roster, sleeper: Process, request: pytest.FixtureRequest
+) -> None:
+    roster.enter(M1, sleeper, me())
+    request.getfixturevalue("no_descriptors")
+    for ask in (lambda: roster.look(M1), sleeper.lives, roster.living):
+        with pytest.raises(OSError, match="Too many open files"):
+            ask()
 
 
 def test_another_process_with_its_id_is_not_the_worker(roster: Roster, sleeper: Process) -> None:
