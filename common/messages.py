@@ -71,7 +71,7 @@ NOBODY: Final = MachineId(-1)
 
 
 class Result(NamedTuple):
-    """How one attempt went: as its worker tells it, as the store keeps it, as users are told.
+    """The result of one attempt: as its worker tells it, as the store keeps it, as users are told.
 
     A tuple, because there are a million of them.
     """
@@ -97,7 +97,7 @@ class Result(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """What the scheduler counts."""
+        """The seconds that the scheduler counts."""
         return self.wall_seconds
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 UNKILLABLE_SECONDS: Final = 2.0
-"""What lives so long after SIGKILL is not waited for."""
+"""A process that lives so long after SIGKILL is not waited for."""
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 

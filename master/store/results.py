@@ -24,7 +24,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 TOLD: Final = ("bag", "task", *COLUMNS[1:-1])
-"""What is told of a result, in this order."""
+"""The columns that are told of a result, in this order."""
 
 _NUMBERS: Final = struct.Struct("<qqdqqqdddqqq").pack
 
@@ -58,7 +58,7 @@ def checksum(values: tuple[Any, ...]) -> int:
 
 
 def intact(row: tuple[Any, ...]) -> bool:
-    """Whether a row that was read is the one that was written."""
+    """True if a row that was read is the one that was written."""
     try:
         return bool(checksum(row[:-1]) == row[-1])
     except (struct.error, TypeError, ValueError):

@@ -264,7 +264,7 @@ def cost_share(row: Result, rates: Rates) -> Money:
 
 
 def output_files(row: Result) -> list[str]:
-    """What was fetched besides what it printed, as named in its folder."""
+    """Files that were fetched besides what the task printed, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 

@@ -81,7 +81,7 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines."""
+    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
 
     def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
@@ -289,7 +289,7 @@ class Runner:
         )  # fmt: skip
 
     def _whole(self, machine: MachineId, told: Result) -> Result:
-        """What its worker told, with what only the master knows."""
+        """The result that its worker told, with what only the master knows."""
         row = self.machines.get(machine)
         cluster = row.offering if row else ""
         started = max(0.0, self.clock() - told.wall_seconds)
@@ -451,7 +451,7 @@ class Runner:
             self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """How long this machine may live from now, as far as it is paid for."""
+        """The seconds that this machine may live from now, as far as it is paid for."""
         until = self._leases.get(machine)
         known = self.engine.run.machines.get(machine)
         if known is None or known.offering.free:
@@ -463,7 +463,7 @@ class Runner:
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """Whether this machine has a place in the engine's books, and is not to stop."""
+        """True if this machine has a place in the engine's books, and is not to stop."""
         known = self.engine.run.machines.get(machine)
         return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
 
