@@ -66,4 +66,5 @@ def keep_token(path: Path) -> str:
 
 
 def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    """Headers hold bytes, and those that are no UTF-8 come as lone surrogates."""
+    return hmac.compare_digest(given.encode(errors="backslashreplace"), wanted.encode())

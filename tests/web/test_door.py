@@ -1,5 +1,6 @@
 """Nobody comes in without the token, and no other page can act in the user's name."""
 
+import asyncio
 import stat
 from collections.abc import AsyncIterator
 
@@ -46,6 +47,20 @@ async def test_a_wrong_token_is_refused(http: aiohttp.ClientSession, master: Mas
         assert answer.status == 401
     async with http.get("/api/bags", params={"token": token}) as answer:
         assert answer.status == 401  # only the page takes it from the address
+
+
+@pytest.mark.parametrize("header", ["Cookie: bats_{port}=", "Authorization: Bearer "])
+async def test_bytes_that_are_no_text_are_refused_like_any_other_word(
+    master: Master, header: str
+) -> None:
+    port = master.web.url.split(":")[2].split("/")[0]
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+    line = header.format(port=port).encode() + b"\xff\xfe\xed\xa0\x80"
+    host = f"Host: localhost:{port}".encode()
+    writer.write(b"\r\n".join([b"GET / HTTP/1.1", host, line, b"Connection: close", b"", b""]))
+    answer = await reader.readline()
+    writer.close()
+    assert answer.split()[1] in {b"400", b"401"}
 
 
 def http_cookie(master: Master) -> str:

@@ -1,7 +1,8 @@
 """`bats master` and `bats worker` serve in the foreground; `bats access` tells where keys are."""
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +10,9 @@ from bats.common.errors import UsageError
 from bats.common.wire.keys import read_access
 from bats.master.cli.base import Common, command, common, run
 from bats.master.cli.connection import ACCESS
+
+if TYPE_CHECKING:
+    from bats.master.service.master import Master
 
 _WORKER = "worker.json"
 
@@ -18,7 +22,7 @@ _WORKER = "worker.json"
 bats master                                   for this computer's users and workers
 bats master --clouds clouds.toml              bags that bring no clouds file use this one
 bats master --bind 0.0.0.0 --port 7000        for machines elsewhere
-bats master --web 8000                        with a web page; its link is printed
+bats master --web 8000                        with a web page; its link is printed (to a terminal)
 bats master --reach head.example.org          the name under which they find it
 """
 )
@@ -66,7 +70,7 @@ def master(
             f"The master listens at {', '.join(served.addresses)}.\n"
             f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
             f"Workers:  bats worker --access {facts['worker_access']}"
-            + ("" if web is None else f"\nWeb page: {facts['web']}")
+            + ("" if web is None else f"\nWeb page: {_link(served)}")
         ))  # fmt: skip
 
     options = Options(
@@ -80,6 +84,13 @@ def master(
         web_port=web,
     )
     run(serve(options, ready))
+
+
+def _link(served: "Master") -> str:
+    """The page's link to a terminal; to a log, which others may read, only where it stands."""
+    if sys.stdout.isatty():
+        return served.web.url
+    return f"its link, a secret, stands in {served.home.folder / 'web.url'}"
 
 
 @command(
