@@ -19,7 +19,7 @@ _STREAMS: Final = {"stdout": "out", "stderr": "err"}
 
 
 def output_folder_of(task: int) -> str:
-    """As all that follows, relative to the bag's output folder."""
+    """The folder of a task's output, relative to the bag's, as all that follows."""
     return str(task // _TASKS_PER_FOLDER)
 
 

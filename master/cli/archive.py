@@ -22,7 +22,7 @@ class Archive:
 
     def __init__(self, state: Path, why: UnreachableError) -> None:
         self._why = why
-        # What handlers look at of a master: its store, and that it has no bag at work.
+        # Handlers look at no more of a master: its store, and that it has no bag at work.
         self._service = SimpleNamespace(
             store=_Books(state),
             bags=SimpleNamespace(known={}, loaded={}, running=None),

@@ -30,7 +30,7 @@ _NUMBERS: Final = struct.Struct("<qqdqqqdddqqq").pack
 
 
 def flat(result: Result) -> tuple[Any, ...]:
-    """In the order of COLUMNS."""
+    """A row in the order of COLUMNS."""
     (bag, task, attempt, outcome, exit_code, wall, user, system, peak, output, excerpt, slot, files,
      machine, cluster, started, _) = result  # fmt: skip
     values = (
@@ -45,7 +45,7 @@ def flat(result: Result) -> tuple[Any, ...]:
 
 
 def checksum(values: tuple[Any, ...]) -> int:
-    """Of the row without its checksum; raises what SQLite would not keep as it is."""
+    """The checksum of the row without it; raises what SQLite would not keep as it is."""
     (at, machine, cluster, started, attempt, outcome, exit_code, wall, user, system, peak, output,
      excerpt, slot, outputs) = values  # fmt: skip
     if math.isnan(started + wall + user + system):
@@ -66,7 +66,7 @@ def intact(row: tuple[Any, ...]) -> bool:
 
 
 def result_from(row: tuple[Any, ...]) -> Result:
-    """Of a row as it was read."""
+    """The result of a row as it was read."""
     (at, machine, cluster, started, attempt, outcome, exit_code, wall, user, system, peak, output,
      excerpt, slot, files, _) = row  # fmt: skip
     bag = BagId(at >> SHIFT)

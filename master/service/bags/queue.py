@@ -376,7 +376,7 @@ class Bags:
         self._fleet.look(worker.machine)
 
     def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
-        """Of a bag that has ended: too late to matter to any plan, but not to the user."""
+        """Take in results of a bag that has ended: too late for any plan, but not for its user."""
         done = [r for r in results if r.outcome == Outcome.DONE and self._existed(r.bag)]
         self._store.results([r._replace(machine=worker.machine) for r in done])
 

@@ -249,7 +249,7 @@ class Runner:
         self._around.files.fetch(machine, wanted)
 
     def fetch_missing(self, results: Iterable[Result]) -> None:
-        """After a restart: what had been recorded and not yet fetched."""
+        """Fetch after a restart what had been recorded and was not fetched yet."""
         for result in results:
             if (
                 result.outputs
@@ -302,7 +302,7 @@ class Runner:
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """By the clock: what is reserved may reach further than a dead master should cost."""
+        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
         for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
