@@ -93,7 +93,7 @@ class Engine:
         return self.run.phase is Phase.ENDED
 
     def ordered_at(self, machine: MachineId, task: TaskId, attempt: int) -> float | None:
-        """When this machine was given the attempt; None unless it was and has not told its end."""
+        """The time at which this machine was given the attempt; None if not, or if it told its end."""
         ordered = self.run.tasks.ordered(task, attempt, machine)
         return None if ordered is None else ordered.ordered_at
 
@@ -109,7 +109,7 @@ class Engine:
         return view(self.run, now)
 
     def explain(self) -> Explanation:
-        """Why it plans as it does."""
+        """The reasons why it plans as it does."""
         return facts.explanation(self.run)
 
     def machine(self, machine: MachineId, now: float = 0.0) -> MachineFacts | None:
@@ -135,7 +135,7 @@ class Engine:
         return pausing.tried_again(self.run)
 
     def refusal(self, chosen: Chosen) -> str:
-        """Why it cannot be chosen; "" if it can."""
+        """A refusal in a sentence or two; "" if it can be chosen."""
         return refusals.why_not(self.run, chosen)
 
     def promised(self) -> tuple[Schedule, ...]:
@@ -143,7 +143,7 @@ class Engine:
         return forecast.promised(self.run)
 
     def questions(self, schedules: Sequence[Schedule]) -> tuple[Question, ...]:
-        """What a predictor has to answer of these: plain data, to be answered elsewhere."""
+        """The questions to a predictor about these: plain data, to be answered elsewhere."""
         return forecast.questions(self.run, schedules)
 
     def check(self) -> None:
@@ -229,7 +229,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
 
 
 def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
-    """What the worker holds is the truth about what it runs."""
+    """Take what the worker holds for the truth about what it runs."""
     holding = set(event.holding)
     for attempt in list(machine.attempts()):
         if (attempt.task, attempt.attempt) not in holding:
@@ -260,7 +260,7 @@ def _silent(run: Run, event: Silent) -> None:
 
 
 def _announced(run: Run, event: Announced) -> None:
-    """It gets no more tasks; what runs there may still end. Another one is bought in its place."""
+    """Give it no more tasks; what runs there may still end. Another is bought in its place."""
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive or machine.draining:
         return
@@ -273,7 +273,7 @@ def _announced(run: Run, event: Announced) -> None:
 
 
 def _found(run: Run, event: Found) -> None:
-    """It counts as silent until its worker speaks; without the money for it, it is stopped."""
+    """Count it as silent until its worker speaks; without the money for it, it is stopped."""
     machine = run.machines.get(event.machine)
     if machine is None or machine.alive:
         return
@@ -424,7 +424,7 @@ def _follow_up(run: Run) -> None:
 
 
 def _is_looked_after(run: Run) -> bool:
-    """While it is paused there is nothing to decide but the ends of machines."""
+    """True unless it is paused: then there is nothing to decide but the ends of machines."""
     return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
 

@@ -29,7 +29,7 @@ _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the store's tables say of a bag."""
+    """The store's tables of a bag, machines by the numbers that its engine gave them."""
 
     machines: Mapping[MachineId, tuple[int, float]]  # asked for: of which cluster, when
     living: frozenset[MachineId]

@@ -81,7 +81,7 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines."""
+    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
 
     def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
@@ -248,7 +248,7 @@ class Runner:
         self._around.files.fetch(machine, wanted)
 
     def fetch_missing(self, results: Iterable[Result]) -> None:
-        """After a restart: what had been recorded and not yet fetched."""
+        """Fetch after a restart what had been recorded and was not fetched yet."""
         for result in results:
             if (
                 result.outputs
@@ -288,7 +288,7 @@ class Runner:
         )  # fmt: skip
 
     def _whole(self, machine: MachineId, told: Result) -> Result:
-        """What its worker told, with what only the master knows."""
+        """The result that its worker told, with what only the master knows."""
         row = self.machines.get(machine)
         cluster = row.offering if row else ""
         started = max(0.0, self.clock() - told.wall_seconds)
@@ -301,7 +301,7 @@ class Runner:
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """By the clock: what is reserved may reach further than a dead master should cost."""
+        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
         for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
@@ -462,7 +462,7 @@ class Runner:
             self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """How long this machine may live from now, as far as it is paid for."""
+        """The seconds that this machine may live from now, as far as it is paid for."""
         until, now = self._leases.get(machine), self.clock()
         known = self.engine.machine(machine, now)
         if known is None or known.offering.free:
@@ -473,7 +473,7 @@ class Runner:
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """Whether this machine has a place in the engine's books, and is not to stop."""
+        """True if this machine has a place in the engine's books, and is not to stop."""
         known = self.engine.machine(machine)
         return known is not None and known.wanted
 
