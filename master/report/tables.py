@@ -12,9 +12,9 @@ from bats.common.errors import UsageError
 from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
 from bats.common.values import as_typed
+from bats.master.queries.export import tasks_as_csv
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
-from bats.master.store.export import tasks_as_csv
 from bats.master.store.reader import Reader
 from bats.master.store.results import TOLD, last_words, values_told
 
