@@ -3,9 +3,8 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bats.common.errors import BatsError, UsageError
 from bats.master.cli import sweep_options
@@ -18,6 +17,9 @@ from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.questions import exit_code
 from bats.master.client import Client, connect
 from bats.master.store.lock import FolderInUseError
+
+if TYPE_CHECKING:
+    from bats.common.offering import Offering
 
 INTERRUPTED = 130
 _OPEN = ("queued", "running")
@@ -47,11 +49,18 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
         facts, said = sweep_options.dry_run(want)
         common.facts(facts, lambda: said)
         return 0
-    person = sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+    person = is_person(common)
     if not person:
         sweep_options.must_be_decided(want)
+
+    async def begun(client: Client, rule: str) -> int:
+        submitted = await sweep_options.submit(client, want, rule=rule)
+        name, tasks = submitted["name"], count(submitted["tasks"], "task")
+        common.note(f"bag {submitted['bag']} ({name}): {tasks}")
+        return int(submitted["bag"])
+
     try:
-        return run_work(_Run(common, want, person=person).all())
+        return run_work(Run(common, place_of(want), want.rule, begun, person=person).all())
     except FolderInUseError as error:
         what = f"bats submit {words[0]}" if words and not after_dashes(words) else "bats submit"
         raise UsageError(
@@ -60,13 +69,37 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
         ) from None
 
 
-class _Run:
-    def __init__(self, common: Common, want: sweep_options.Wanted, *, person: bool) -> None:
-        asks = person and not want.rule
+def is_person(common: Common) -> bool:
+    """Whether somebody sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+
+
+class Place(NamedTuple):
+    """The machines that may be had, and the currency of their prices."""
+
+    offerings: "tuple[Offering, ...]" = ()
+    currency: str = "$"
+
+
+def place_of(want: sweep_options.Wanted) -> Place:
+    return Place(want.clouds.offerings, want.clouds.currency) if want.clouds else Place()
+
+
+Begin = Callable[[Client, str], Awaitable[int]]
+"""Has the master begin a bag, or go on with one, by a rule; the bag's number."""
+
+
+class Run:
+    """A master of this process's own, for one bag, from its beginning to its end."""
+
+    def __init__(
+        self, common: Common, place: Place, rule: str, begun: Begin, *, person: bool
+    ) -> None:
         self._common = common
-        self._want = want
-        free = want.clouds is None or all(one.free for one in want.clouds.offerings)
-        self._rule = want.rule or ("ask" if asks and not free else "fastest")
+        self._place = place
+        self._begun = begun
+        free = all(one.free for one in place.offerings)
+        self._rule = rule or ("ask" if person and not free else "fastest")
         self._shown: Display = display(quiet=common.quiet or common.as_json, pressed=self._pressed)
         self._stays = person and isinstance(self._shown, Screen)  # to be asked while it is paused
         self._paused = False
@@ -80,10 +113,9 @@ class _Run:
         from bats.master.service.preparation import warmed
 
         self._log_to_file()
-        options = Options(state=self._common.state)
-        if (found := self._want.clouds) is not None:
-            options = replace(options, offerings=found.offerings, currency=found.currency)
-            options = warmed(options, found.offerings)
+        offerings, currency = self._place
+        options = Options(state=self._common.state, offerings=offerings, currency=currency)
+        options = warmed(options, offerings)
         from bats.master.service.master import Master
 
         async with Master(options) as master:
@@ -114,11 +146,7 @@ class _Run:
     async def _follow(self, master: Any) -> int:
         async with connect(master.access) as client:
             self._client = client
-            submitted = await sweep_options.submit(client, self._want, rule=self._rule)
-            self._bag = submitted["bag"]
-            self._common.note(
-                f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
-            )
+            self._bag = await self._begun(client, self._rule)
             status = await follow(client, self._bag, self._shown, self._heard, stays=self._stays)
             if status.get("paused"):
                 status = await self._leave(master)
@@ -255,6 +283,8 @@ def _told(facts: Mapping[str, Any]) -> str:
         lines.append(f"next      {paused['ways']} To go on it needs a master: `bats master`.")
     elif facts["state"] not in {"complete", "with failures"} and facts["words"]:
         lines.append(f"because   {facts['words']}")
+        if facts.get("dropped"):
+            lines.append(f"next      `bats resume {facts['bag']}` goes on with what is not done")
     spent = amount(facts["spent"], currency)
     cap = facts["budget"] if facts["budget"] is not None else facts["limit"]
     lines.append(f"cost      {spent}" + (f" of {amount(cap, currency)}" if cap else ""))

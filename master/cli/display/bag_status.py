@@ -1,5 +1,6 @@
 """The state of bags in words: all of them as a table, one in a few lines."""
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from bats.master.cli.display.formatting import (
     table,
 )
 
+_DAY_SECONDS: Final = 86400.0
 _WIDEST: Final = 120  # of a failure's words
 
 
@@ -30,17 +32,36 @@ def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
             f"{one.get('failed', 0):,}",
             f"{one['tasks']:,}",
             amount(one.get("spent")),
-            one["paused"]["reason"] if one.get("paused") else one.get("words", ""),
+            _words(one),
         )
         for one in bags
     ]
     return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
 
 
+def _words(bag: Mapping[str, Any]) -> str:
+    if bag.get("paused"):
+        return str(bag["paused"]["reason"])
+    return unserved(bag) or str(bag.get("words", ""))
+
+
+def unserved(bag: Mapping[str, Any]) -> str:
+    """Where no master runs: since when, and how to go on; else ""."""
+    if not (since := bag.get("unserved_since")):
+        return ""
+    when = time.strftime("%H:%M", time.localtime(since))
+    if (ago := time.time() - since) > _DAY_SECONDS:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
+    return (
+        f"no master runs since {when} ({duration(max(0.0, ago))} ago); "
+        f"`bats resume {bag['bag']}` or `bats master` goes on"
+    )
+
+
 def in_full(facts: Mapping[str, Any]) -> str:
     """One bag, as a few lines."""
     total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
-    words = facts["paused"]["reason"] if facts.get("paused") else facts["words"]
+    words = _words(facts)
     lines = [
         f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
         + (f": {words}" if words else ""),
@@ -89,6 +110,8 @@ def state_of(facts: Mapping[str, Any]) -> str:
     """The state in a word: how it ended, that it is paused, or what it is at."""
     if facts.get("paused"):
         return "paused"
+    if facts.get("unserved_since"):
+        return "stands still"
     if facts.get("over"):
         return str(facts["state"])
     return str(facts.get("phase") or facts["state"])
