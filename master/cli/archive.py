@@ -47,7 +47,8 @@ class Archive:
 
     def _last_written(self) -> float:
         """The time of the last that a master wrote here."""
-        return max(file.stat().st_mtime for file in self._state.glob("store.db*"))
+        files = (self._state / name for name in ("store.db", "store.db-wal"))
+        return max(file.stat().st_mtime for file in files if file.exists())
 
     def _open(self) -> "Reader":
         from bats.master.store.reader import Reader

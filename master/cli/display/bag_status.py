@@ -46,14 +46,14 @@ def _words(bag: Mapping[str, Any]) -> str:
 
 
 def unserved(bag: Mapping[str, Any]) -> str:
-    """Where no master runs: since when, and how to go on; else ""."""
+    """Where no master runs: when one last did, and how to go on; else ""."""
     if not (since := bag.get("unserved_since")):
         return ""
     when = time.strftime("%H:%M", time.localtime(since))
     if (ago := time.time() - since) > _DAY_SECONDS:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
     return (
-        f"no master runs since {when} ({duration(max(0.0, ago))} ago); "
+        f"no master runs; the last wrote at {when} ({duration(max(0.0, ago))} ago); "
         f"`bats resume {bag['bag']}` or `bats master` goes on"
     )
 

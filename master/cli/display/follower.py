@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from bats.common.errors import UsageError
@@ -39,6 +40,13 @@ class Display(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(slots=True)
+class Told:
+    """What somebody who follows a bag has seen of it."""
+
+    decisions: int = 0
+
+
 async def follow(
     client: Client,
     bag: int,
@@ -46,12 +54,15 @@ async def follow(
     heard: Callable[[Facts], Awaitable[None]] | None = None,
     *,
     stays: bool = False,
+    told: Told | None = None,
 ) -> dict[str, Any]:
     """The last status, once the bag is over. `heard` is called with each on the way.
 
-    Only somebody who can act `stays` with a bag that is paused: nothing more comes by itself.
+    Who follows it under one master after another hands in what was `told`. Only somebody who can
+    act `stays` with a bag that is paused: nothing more comes by itself.
     """
-    seen, told, before = 0, 0, ""
+    told = told or Told()
+    seen, before = 0, ""
     offers = _Offers(client, bag, display)
     failures = _Failures(client)
     loop = asyncio.get_running_loop()
@@ -61,8 +72,8 @@ async def follow(
             looked = loop.time()
             status = await client.ask("wait", bag=bag, seen=seen, seconds=display.look_seconds)
             seen = status["seen"]
-            news = await client.ask("decisions", bag=bag, since=told)
-            told += len(news["decisions"])
+            news = await client.ask("decisions", bag=bag, since=told.decisions)
+            told.decisions += len(news["decisions"])
             if _worth_a_look(before, before := status.get("phase", "")):
                 offers.look()
             await offers.show(_LAST_SECONDS if status["over"] else _LEAST_SECONDS)
