@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FEW: Final = 3  # commands shown from each end
 
 _OPTIONS: Final = (
-    click.argument("words", nargs=-1, metavar="[SWEEP | -] [-- COMMAND...]"),
+    click.argument("words", nargs=-1, metavar="[SWEEP | -] [-- COMMAND... [::: VALUES...]]"),
     click.option("-p", "--param", "parameters", multiple=True, metavar="NAME=VALUES",
                  help="A parameter: `seed=1,2,3`, `alpha=0:1:0.1` or `name=@file`."),
     click.option("--zip", "zipped", multiple=True, metavar="NAME=VALUES",
@@ -126,10 +126,15 @@ def _seconds(text: str | None, option: str) -> float | None:
 def _file_and_words(
     words: Sequence[str], given: Mapping[str, Any], *, after: bool
 ) -> tuple[str, Any, Sequence[str]]:
-    """The first word is a sweep file, or - for standard input, if no `--` stands before it."""
+    """The first word is a sweep file, or - for standard input, if no `--` stands before it.
+
+    Where values follow after `:::` it is a command.
+    """
+    from bats.master.sweep.one_liner import is_one_liner
+
     if not words:
         raise click.UsageError("Name a sweep file, or give a command after `--`.")
-    if after:
+    if after or (is_one_liner(words) and words[0] != "-"):
         return "", None, words
     first, rest = words[0], words[1:]
     if first == "-":

@@ -22,14 +22,13 @@ def load(path: str | Path) -> Sweep:
     return build(read_document(path, "the sweep file", kinds=KINDS))
 
 
-def build(document: Document, *, lines: Axis | None = None) -> Sweep:
-    """The sweep that a document means; `lines` is one more axis, read from elsewhere."""
+def build(document: Document, *, more: Sequence[Axis] = ()) -> Sweep:
+    """The sweep that a document means; `more` are axes read from elsewhere."""
     _misplaced(document)
     file = check(SweepFile, document)
     folder = Path(document.path).absolute().parent if document.path else Path.cwd()
     axes = _axes(file, document, folder)
-    if lines is not None:
-        axes.append(lines)
+    axes += more
     cwd = _folder(file, document, folder)
     try:
         space = Space(tuple(axes), tuple(file.exclude))

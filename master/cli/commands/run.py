@@ -33,6 +33,7 @@ bats run sweep.toml --clouds clouds.toml             shows the schedules and ask
 bats run sweep.toml --clouds clouds.toml --budget 5  the fastest for that money
 bats run sweep.toml --deadline 2h --yes              the cheapest in that time
 bats run -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
+bats run 'convert {} {.}.png' ::: *.jpg               a task for each value
 bats run sweep.toml --dry-run
 """
 )
