@@ -101,7 +101,7 @@ class ClusterState:
 
 
 class Sample:
-    """The state of the sampling phase (science.md, section 6)."""
+    """The state of the sampling phase."""
 
     __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
 

@@ -1,4 +1,4 @@
-"""What runs is an investment: machines are held to the ends of tasks (science.md, section 12).
+"""What runs is an investment: machines are held to the ends of tasks.
 
 A task that is begun obliges: money for it must be there until it ends, and stopping it costs what
 it ran. So a machine's reserve reaches ahead to what is billed anyway or to the expected end of

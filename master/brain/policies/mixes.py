@@ -1,6 +1,6 @@
 """A mix of machines for the money and the tasks left, kept until reality falls behind it.
 
-It is bought as in the paper (T §2.2.3; science.md, 4 and 8), by the planner that the bag names.
+It is bought as in the paper (T §2.2.3), by the planner that the bag names.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The tail: which running task an idle machine should run a second time (T ch. 5; science.md, 9).
+"""The tail: which running task an idle machine should run a second time (T ch. 5).
 
 For a task running on source s since τs: τc is τs on the canonical cluster, tc the mean of the
 known runtimes greater than τc, ts and tt what that makes on the source and on the target t.

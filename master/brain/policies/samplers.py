@@ -1,4 +1,4 @@
-"""How runtimes are learned before money is committed (science.md, 2, 3, 6).
+"""How runtimes are learned before money is committed (T §3.1.3).
 
 Decoupled sampling replicates a few tasks on every cluster and shares the rest of the sample out;
 lines between clusters tell of each what was learned on others. Implicit sampling runs a sample on

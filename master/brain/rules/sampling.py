@@ -1,4 +1,4 @@
-"""The sampling phase: its machines are begun, and it ends when enough is known (science.md, 6)."""
+"""The sampling phase: its machines are begun, and it ends when enough is known."""
 
 from statistics import fmean
 
