@@ -100,7 +100,7 @@ def policies_of(settings: Settings) -> Policies:
 
 
 def _provisioner(settings: Settings) -> Provisioner:
-    """Until 0.1.0 it had no name: two other settings told which one it was, and still do."""
+    """Up to 0.1.0 it had no name: two other settings told which one it was, and still do."""
     name = settings.provisioner
     if SAMPLERS[settings.sampling].blind:
         name = COST_BLIND
