@@ -3,11 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NewType
+from typing import Any, Final, NewType
 
 from bats.common.money import NOTHING, Money
 
 ClusterName = NewType("ClusterName", str)
+
+MANUAL: Final = "manual"
+"""The back end of machines that users start themselves: never asked for, taken when they come."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Two drivers use it alike: the live master (`master/service`) and the simulator (
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from bats.common.billing import first_atus
@@ -16,7 +16,9 @@ from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Oracle, Phase, Run
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.by_name import policies_of
+from bats.master.brain.prediction.predictors import Question
 from bats.master.brain.protocol.commands import BagOutcome, Command, KillTask, StopMachine, WakeAt
 from bats.master.brain.protocol.events import (
     Announced,
@@ -54,6 +56,15 @@ from bats.master.brain.rules import (
     standstill,
     watching,
 )
+from bats.master.brain.views import facts, forecast, refusals
+from bats.master.brain.views.facts import (
+    Explanation,
+    Headline,
+    MachineFacts,
+    RunningTask,
+    TaskFacts,
+)
+from bats.master.brain.views.view import RunView, view
 
 
 class Engine:
@@ -74,15 +85,66 @@ class Engine:
             _wake(run, now)
         return out
 
+    # --- what may be known of it: whoever asks changes nothing ------------------------------------
+
     @property
     def over(self) -> bool:
         """Every task is settled and every machine gone and paid."""
         return self.run.phase is Phase.ENDED
 
     def ordered_at(self, machine: MachineId, task: TaskId, attempt: int) -> float | None:
-        """When this machine was given the attempt; None unless it was and has not told its end."""
+        """The time this machine was given the attempt; None if not, or if it told its end."""
         ordered = self.run.tasks.ordered(task, attempt, machine)
         return None if ordered is None else ordered.ordered_at
+
+    def was_sent(self, task: TaskId, attempt: int) -> bool:
+        """Some machine was given this attempt, some time."""
+        return self.run.tasks.was_sent(task, attempt)
+
+    def headline(self) -> Headline:
+        return facts.headline(self.run)
+
+    def view(self, now: float = 0.0) -> RunView:
+        """All of it at that time, or at its last event."""
+        return view(self.run, now)
+
+    def explain(self) -> Explanation:
+        """The reasons why it plans as it does."""
+        return facts.explanation(self.run)
+
+    def machine(self, machine: MachineId, now: float = 0.0) -> MachineFacts | None:
+        """None of one that it never knew."""
+        known = self.run.machines.get(machine)
+        return None if known is None else facts.machine_facts(known, max(now, self.run.now))
+
+    def alive(self) -> list[MachineFacts]:
+        return [facts.machine_facts(one, self.run.now) for one in self.run.alive()]
+
+    def task(self, task: TaskId, now: float = 0.0) -> TaskFacts:
+        return facts.task_facts(self.run, task, max(now, self.run.now))
+
+    def tasks(self, *states: TaskState) -> list[TaskId]:
+        """Those in one of these states."""
+        return [TaskId(task) for task, one in enumerate(self.run.tasks.states) if one in states]
+
+    def running(self) -> list[RunningTask]:
+        return facts.running_tasks(self.run)
+
+    def tried_again(self) -> list[TaskId]:
+        """Tasks that were given up and will be tried again when it is resumed."""
+        return pausing.tried_again(self.run)
+
+    def refusal(self, chosen: Chosen) -> str:
+        """A refusal in a sentence or two; "" if it can be chosen."""
+        return refusals.why_not(self.run, chosen)
+
+    def promised(self) -> tuple[Schedule, ...]:
+        """The schedules on offer, and what is done instead if a limit decided."""
+        return forecast.promised(self.run)
+
+    def questions(self, schedules: Sequence[Schedule]) -> tuple[Question, ...]:
+        """The questions to a predictor about these: plain data, to be answered elsewhere."""
+        return forecast.questions(self.run, schedules)
 
     def check(self) -> None:
         """Raise BrokenInvariantError unless the books agree."""
@@ -167,7 +229,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
 
 
 def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
-    """What the worker holds is the truth about what it runs."""
+    """Take what the worker holds for the truth about what it runs."""
     holding = set(event.holding)
     for attempt in list(machine.attempts()):
         if (attempt.task, attempt.attempt) not in holding:
@@ -198,7 +260,7 @@ def _silent(run: Run, event: Silent) -> None:
 
 
 def _announced(run: Run, event: Announced) -> None:
-    """It gets no more tasks; what runs there may still end. Another one is bought in its place."""
+    """Give it no more tasks; what runs there may still end. Another is bought in its place."""
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive or machine.draining:
         return
@@ -211,7 +273,7 @@ def _announced(run: Run, event: Announced) -> None:
 
 
 def _found(run: Run, event: Found) -> None:
-    """It counts as silent until its worker speaks; without the money for it, it is stopped."""
+    """Count it as silent until its worker speaks; without the money for it, it is stopped."""
     machine = run.machines.get(event.machine)
     if machine is None or machine.alive:
         return
@@ -362,7 +424,7 @@ def _follow_up(run: Run) -> None:
 
 
 def _is_looked_after(run: Run) -> bool:
-    """While it is paused there is nothing to decide but the ends of machines."""
+    """True unless it is paused: then there is nothing to decide but the ends of machines."""
     return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
 

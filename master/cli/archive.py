@@ -1,68 +1,46 @@
 """Looking at bags that no master serves: the same questions, answered from the store on disk."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
 
 from bats.common.errors import UnreachableError
 
 if TYPE_CHECKING:
     from bats.master.store.reader import Reader
 
-_LOOKS: Final = frozenset(
-    {"bags", "status", "machines", "decisions", "tasks", "task", "results", "log", "export"}
-)
-
 Body = dict[str, Any]
 
 
 class Archive:
-    """A store asked like a `Client`; it refuses what would change a bag or needs its engine."""
+    """Asked like a `Client`; refuses whatever would change a bag or needs its living engine."""
 
     def __init__(self, state: Path, why: UnreachableError) -> None:
+        self._state = state
         self._why = why
-        # What handlers look at of a master: its store, and that it has no bag at work.
-        self._service = SimpleNamespace(
-            store=_Books(state),
-            bags=SimpleNamespace(known={}, loaded={}, running=None),
-        )
 
     async def ask(self, verb: str, **body: Any) -> Body:
-        return await self._answer(verb, body, _nothing)
+        return await self._answer(verb, body, [])
 
     async def stream(self, verb: str, **body: Any) -> AsyncIterator[Body]:
         parts: list[Body] = []
+        await self._answer(verb, body, parts)
+        for part in parts:
+            yield part
+
+    async def _answer(self, verb: str, body: Body, parts: list[Body]) -> Body:
+        from bats.master.queries.question import Question
+        from bats.master.queries.verbs import OF_A_MASTER, QUERIES
+
+        if verb not in QUERIES or verb in OF_A_MASTER:
+            raise self._why
 
         async def part(piece: Body) -> None:
             parts.append(piece)
 
-        await self._answer(verb, body, part)
-        for piece in parts:
-            yield piece
+        return await QUERIES[verb](Question(self._open, None, body, part))
 
-    async def _answer(self, verb: str, body: Body, part: Callable[[Body], Awaitable[None]]) -> Body:
-        from bats.master.service.api.requests import VERBS, Call, Service
-
-        if verb not in _LOOKS:
-            raise self._why
-        return await VERBS[verb](Call(cast("Service", self._service), body, part))
-
-
-class _Books:
-    """A store that nobody writes to."""
-
-    def __init__(self, state: Path) -> None:
-        self._state = state
-
-    def reader(self) -> "Reader":
+    def _open(self) -> "Reader":
         from bats.master.store.reader import Reader
 
         return Reader(self._state)
-
-    async def committed(self) -> None:
-        """All that was told is there."""
-
-
-async def _nothing(_: Body) -> None:
-    pass

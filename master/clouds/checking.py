@@ -11,15 +11,13 @@ from pathlib import Path
 from bats.common.billing import charge
 from bats.common.errors import BatsError
 from bats.common.money import NOTHING, Money
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.deploy import trial
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.deploy.trial import Trial
-from bats.master.brain.books.state import MANUAL
-from bats.master.service.home import addresses
-from bats.master.service.options import Options, bind_for
+from bats.master.addresses import addresses, bind_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +75,10 @@ async def _check(offering: Offering, site: Site, patience_seconds: float | None)
             said = (await tried.check()).rstrip(".")
             if patience_seconds is None:
                 return Checked(name, kind, True, said)
-            options = Options(bind=bind_for([offering]))
-            async with Endpoint(listen=options.bind) as master:
+            bind = bind_for([offering])
+            async with Endpoint(listen=bind) as master:
                 port = int(master.address.rpartition(":")[2])
-                where = trial.at(*addresses(options, port))
+                where = trial.at(*addresses(bind, (), port))
                 found = await trial.attempt(tried, master, where, patience_seconds)
         finally:
             await tried.close()

@@ -7,17 +7,17 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.brain.books.state import Run
+from bats.master.bag import Bag, bag_from
+from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.journal import event_from
-from bats.master.brain.views import forecast
-from bats.master.brain.views.view import RunView, view
-from bats.master.report.chronicle import Chronicle
+from bats.master.brain.views.forecast import foretold
+from bats.master.brain.views.view import RunView
+from bats.master.queries.chronicle import Chronicle
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.failures import Failure, failures
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
-from bats.master.service.bags.bag import Bag, bag_from
-from bats.master.service.bags.replay import Recorded, Replayed
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
 
@@ -53,17 +53,18 @@ def account(reader: Reader, number: BagId) -> Account:
     """Replays the bag's journal: a second or so for 100,000 tasks."""
     bag = bag_from(reader.bag(number))
     replayed = Replayed(bag, Recorded.of(bag, reader))
-    run = replayed.engine.run
+    engine = replayed.engine
     chronicle = Chronicle(number, bag.sweep.count)
     promise = None
     for _, now, written in reader.events(number):
         event = msgpack.unpackb(written)
         replayed.hear(event_from(event, number), now)
+        run = engine.headline()
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
-            promise = Promise(_offer(run), run.chosen_at, run.chosen_committed, run.tasks.done)
+            promise = Promise(_offer(engine), run.chosen_at, run.chosen_committed, run.done)
     replayed.set_right()
-    seen = view(run, run.now)
+    seen = engine.view()
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()
     cost_by_cluster: Counter[str] = Counter()
@@ -88,8 +89,9 @@ def account(reader: Reader, number: BagId) -> Account:
     )
 
 
-def _offer(run: Run) -> Schedule | None:
+def _offer(engine: Engine) -> Schedule | None:
     """The promises that came with the schedule that has just been chosen."""
-    chosen = [one for one in forecast.promised(run) if one.name == run.chosen]
-    bounds = [predict(question) for question in forecast.questions(run, chosen)]
-    return next(iter(forecast.foretold(chosen, bounds)), None)
+    name = engine.headline().chosen
+    chosen = [one for one in engine.promised() if one.name == name]
+    bounds = [predict(question) for question in engine.questions(chosen)]
+    return next(iter(foretold(chosen, bounds)), None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bats.common.money import UNITS, Money, show
-from bats.master.report.chronicle import BINS_PER_OCTAVE, Chronicle
+from bats.master.queries.chronicle import BINS_PER_OCTAVE, Chronicle
 from bats.master.report.renting import Rented
 from bats.master.report.svg import Drawing, duration, round_up
 

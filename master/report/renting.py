@@ -8,7 +8,7 @@ from bats.common.billing import atus, charge, paid_uptime
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
-from bats.master.report.chronicle import MachineTime, Use
+from bats.master.queries.chronicle import MachineTime, Use
 from bats.master.store.rows import MachineRow
 
 

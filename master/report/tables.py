@@ -11,9 +11,9 @@ from typing import Any, Final, get_type_hints
 from bats.common.errors import UsageError
 from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
+from bats.master.queries.export import tasks_as_csv
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
-from bats.master.store.export import tasks_as_csv
 from bats.master.store.reader import Reader
 from bats.master.store.results import TOLD
 

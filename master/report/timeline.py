@@ -6,7 +6,7 @@ from typing import Final
 from bats.common.messages import MachineId
 from bats.common.money import show
 from bats.master.brain.protocol.numbering import within_block
-from bats.master.report.chronicle import Chronicle, MachineTime, Span, Use
+from bats.master.queries.chronicle import Chronicle, MachineTime, Span, Use
 from bats.master.report.renting import Rented
 from bats.master.report.svg import Drawing, duration
 

@@ -4,17 +4,13 @@ Keys persist, so that workers and clients find the same master after a restart. 
 the folder can read them.
 """
 
-import contextlib
-import ipaddress
 import os
-import socket
 import stat
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
 from bats.common.wire.keys import Access, KeyPair, keep_pair, write_access, write_private
-from bats.master.service.options import Options
 
 ACCESS: Final = "access.json"  # for clients: may submit, cancel, choose
 WORKER: Final = "worker.json"  # for workers started by hand: may only run tasks
@@ -73,34 +69,3 @@ class Home:
 
     def _pair(self, who: str) -> KeyPair:
         return keep_pair(self.folder / "keys" / f"{who}.json")
-
-
-def addresses(options: Options, port: int) -> tuple[str, ...]:
-    """Addresses under which this computer's master may be reached, the likeliest first."""
-    if options.reach:
-        return tuple(_address(host, port) for host in options.reach)
-    if not _is_any(options.bind):
-        return (_address(options.bind, port),)
-    return tuple(_address(host, port) for host in [*_own_addresses(), socket.gethostname()])
-
-
-def _own_addresses() -> list[str]:
-    """The address that the way out uses, then loopback. No packet is sent."""
-    found = []
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))
-        found.append(str(probe.getsockname()[0]))
-    return [*found, "127.0.0.1"]
-
-
-def _is_any(bind: str) -> bool:
-    if bind == "*":
-        return True
-    try:
-        return ipaddress.ip_address(bind.strip("[]")).is_unspecified
-    except ValueError:
-        return False
-
-
-def _address(host: str, port: int) -> str:
-    return f"tcp://[{host}]:{port}" if ":" in host.strip("[]") else f"tcp://{host}:{port}"

@@ -18,11 +18,12 @@ from bats.common.errors import StoreDamagedError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
 from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
+from bats.master.addresses import addresses
+from bats.master.bag import PAUSED
 from bats.master.policy_packages import import_policies
 from bats.master.service.api.requests import Requests
-from bats.master.service.bags.bag import PAUSED
 from bats.master.service.bags.queue import Bags
-from bats.master.service.home import ACCESS, Home, addresses
+from bats.master.service.home import ACCESS, Home
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
@@ -96,7 +97,7 @@ class Master:
         self.router = Router(context, home.server, self._hear, self._lost)
         self._closers.append(self.router.close)
         self.port = self.router.bind(options.bind, self._port())
-        self.addresses = addresses(options, self.port)
+        self.addresses = addresses(options.bind, options.reach, self.port)
         self.workers = Workers(
             self.router,
             self.store,
@@ -176,10 +177,16 @@ class Master:
         if not self.ended.done():
             self.ended.set_result(reason)
 
+    async def committed(self) -> None:
+        await self.store.committed()
+
+    def waiting(self, machine: MachineId) -> tuple[str, str, str]:
+        return self.fleet.waiting(machine)
+
     def snapshot(self) -> dict[str, Any]:
         """Numbers for whoever watches: metrics, a status page."""
         running = self.bags.running
-        run = running.engine.run if running else None
+        run = running.engine.headline() if running else None
         return {
             "release": self.release,
             "master": self.store.master_id,
@@ -216,10 +223,10 @@ class Master:
                 for bag in self.bags.known.values()
                 if bag.state == PAUSED or (running and bag.id == running.id and running.paused)
             ),
-            "tasks": dict(zip(_TASK_STATES, run.tasks.counts, strict=True)) if run else {},
-            "committed": run.ledger.committed if run else 0,
-            "settled": run.ledger.settled if run else 0,
-            "limit": run.ledger.limit if run else None,
+            "tasks": dict(zip(_TASK_STATES, run.counts, strict=True)) if run else {},
+            "committed": run.committed if run else 0,
+            "settled": run.settled if run else 0,
+            "limit": run.limit if run else None,
         }
 
     # --- what the inbox hands on ------------------------------------------------------------------

@@ -1,17 +1,14 @@
 """The setup of a master: where it keeps its state, where it listens, how patient it is."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from bats.common.folders import default_state
 from bats.common.offering import Offering
 from bats.deploy.protocol import Backend
-
-HERE: Final = "127.0.0.1"
-EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 (the link is encrypted, and admits only known keys)
+from bats.master.addresses import HERE
 
 Place = tuple[str, str, str]
 
@@ -19,16 +16,6 @@ Place = tuple[str, str, str]
 def place_of(offering: Offering) -> Place:
     """Offerings alike in this are the same place, whatever they cost."""
     return offering.name, offering.backend, repr(sorted(offering.settings.items()))
-
-
-def bind_for(offerings: Iterable[Offering]) -> str:
-    """The address at which these offerings' machines reach a master; ssh leads its own way."""
-    near = (
-        one.backend in {"local", "manual"}
-        or (one.backend == "ssh" and one.settings.get("tunnel", "auto") is not False)
-        for one in offerings
-    )
-    return HERE if all(near) else EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)

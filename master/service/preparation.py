@@ -12,7 +12,8 @@ from dataclasses import replace
 from bats.common.offering import Offering
 from bats.deploy.local import Local
 from bats.deploy.protocol import Site
-from bats.master.service.options import Options, Place, bind_for, place_of
+from bats.master.addresses import bind_for
+from bats.master.service.options import Options, Place, place_of
 
 LOCAL = "local"
 

@@ -137,12 +137,12 @@ def simulated(job: Job) -> Outcome:
 
     def look(engine: Engine) -> None:
         nonlocal committed
-        run = engine.run
+        run = engine.headline()
         if run.phase is Phase.SAMPLING:
-            committed = run.ledger.committed
+            committed = run.committed
         elif run.chosen and not chosen:
-            there = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
-            chosen.append((run.chosen_at, committed, run.plan.mix if run.plan else there))
+            mix = tuple(one.planned for one in engine.view().clusters)
+            chosen.append((run.chosen_at, committed, mix))
 
     settings = Settings(
         world.tasks,
@@ -164,12 +164,12 @@ def simulated(job: Job) -> Outcome:
         after_event=look,
     )
     history = simulation.run()
-    run = simulation.engine.run
-    took = run.ended_at or run.now
-    cost = run.ledger.settled
+    run, seen = simulation.engine.headline(), simulation.engine.view()
+    took = seen.ended_at or run.now
+    cost = run.settled
     at, before, mix = chosen[0] if chosen else (took, cost, None)
     words = history.end.words if history.end else ""
-    return Outcome(run.tasks.done, took, cost, mix, at, before, words)
+    return Outcome(run.done, took, cost, mix, at, before, words)
 
 
 def _tails(tail: str) -> list[str]:

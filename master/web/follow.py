@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.master.bag import bag_from
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.plain_data import plain
+from bats.master.queries.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
-from bats.master.report.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.renting import rented, spending
 from bats.master.report.timeline import timeline
-from bats.master.service.api.plain_data import plain
 from bats.master.service.api.requests import Service
-from bats.master.service.bags.bag import bag_from
 from bats.master.service.bags.runner import Runner
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
@@ -52,7 +52,7 @@ class Drawings:
         runner = self._service.bags.loaded.get(bag)
         moment = None
         if runner is not None:
-            offered = await runner.predictions.bounded(runner.engine.run)
+            offered = await runner.predictions.bounded()
             moment = _moment_of(runner, offered)
         loop = asyncio.get_running_loop()
         followed = self._followed.get(bag)
@@ -110,17 +110,12 @@ def _fit(width: int) -> int:
 
 
 def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
-    run = runner.engine.run
-    running: list[tuple[MachineId, int, float]] = [
-        (machine.id, task, attempt.since)
-        for machine in run.alive()
-        for task, attempt in machine.active.items()
-    ]
+    run = runner.engine.headline()
     return _Moment(
         run.now if runner.engine.over else runner.clock(),
         run.chosen_at,
-        run.ledger.limit,
-        running[:MOST_SPANS],
+        run.limit,
+        list(runner.engine.running()[:MOST_SPANS]),
         plain(offered),
         run.chosen,
     )

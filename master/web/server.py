@@ -14,7 +14,6 @@ from aiohttp import web
 
 from bats.common.errors import BatsError, UsageError
 from bats.common.wire.keys import write_private
-from bats.master.brain.views.view import view
 from bats.master.service.api.requests import VERBS, Call, Service
 from bats.master.service.home import Home
 from bats.master.web.door import Door, keep_token
@@ -187,7 +186,7 @@ class WebPage:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         running = self._master.bags.running
-        seen = view(running.engine.run, running.clock()) if running else None
+        seen = running.engine.view(running.clock()) if running else None
         text = metrics(self._master.snapshot(), seen)
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 

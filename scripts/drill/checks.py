@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from bats.common.messages import BagId, Result
+from bats.master.bag import Bag, bag_from
 from bats.master.brain.protocol.journal import event_from
-from bats.master.service.bags.bag import Bag, bag_from
-from bats.master.service.bags.replay import Recorded, Replayed
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
 

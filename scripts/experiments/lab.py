@@ -30,8 +30,8 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.cli.display.formatting import count
 from bats.master.client import Bag, connect
+from bats.master.queries.output import output
 from bats.master.report.account import Account, account
-from bats.master.service.api.answers import output
 from bats.master.service.options import Options
 from bats.master.service.preparation import warmed
 from bats.master.store.reader import Reader

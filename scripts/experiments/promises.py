@@ -10,7 +10,7 @@ from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.views.forecast import foretold, questions
-from bats.master.service.api.plain_data import plain
+from bats.master.plain_data import plain
 
 from . import lab, twin
 

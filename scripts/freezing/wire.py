@@ -19,13 +19,12 @@ import msgpack
 
 from bats.common.errors import BatsError
 from bats.common.messages import MachineId
-from bats.common.offering import ClusterName, Offering
+from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.common.ticket import Ticket
 from bats.common.wire import codec
 from bats.common.wire.keys import read_access
 from bats.deploy.local import Local
 from bats.deploy.protocol import Sighting, Site
-from bats.master.brain.books.state import MANUAL
 from bats.master.client import Client, connect, sweep
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master

@@ -13,13 +13,13 @@ from helpers.releases import Frozen, frozen
 
 from bats.common.messages import BagId, Outcome
 from bats.common.money import NOTHING
+from bats.master.bag import OPEN, bag_from
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import replay
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import Sampling
-from bats.master.service.bags.bag import OPEN, bag_from
-from bats.master.service.bags.replay import Recorded, Replayed
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 
 OTHERWISE: dict[str, dict[str, Any]] = {

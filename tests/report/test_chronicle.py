@@ -8,7 +8,7 @@ import pytest
 from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.brain.protocol.events import Ended, Ending, Joined
 from bats.master.brain.protocol.journal import plain
-from bats.master.report.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
+from bats.master.queries.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
 
 BAG = BagId(1)
 FIRST, SECOND = MachineId(1_000_001), MachineId(1_000_002)

@@ -9,7 +9,7 @@ from bats.common.billing import charge
 from bats.common.messages import MachineId
 from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
-from bats.master.report.chronicle import MachineTime
+from bats.master.queries.chronicle import MachineTime
 from bats.master.report.renting import Rented, Shares, divided, seconds_of, spending
 
 

@@ -22,7 +22,7 @@ from bats.master.report.account import account
 from bats.master.report.page import write
 from bats.master.service.master import Master
 
-COMMAND = 'echo "<script>tried {x}</script>" >&2; test {x} -lt 37'
+COMMAND = 'echo "<script>tried "{x}"</script>" >&2; test {x} -lt 37'
 
 
 class Links(HTMLParser):

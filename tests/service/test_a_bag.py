@@ -16,7 +16,7 @@ from bats.master.brain.protocol.commands import Command, Record
 from bats.master.brain.protocol.events import Ending
 from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.client import Client
-from bats.master.service.api import answers
+from bats.master.queries import output
 from bats.master.service.master import Master
 
 
@@ -39,11 +39,10 @@ async def test_a_log_is_not_over_when_a_later_attempt_ends_while_it_is_read(
     command = f"echo try $BATS_ATTEMPT; {ends}; test $BATS_ATTEMPT = 2"
     bag = (await client.ask("submit", sweep=sweep(1, command)))["bag"]
     runner = await eventually(lambda: master.bags.loaded.get(bag))
-    running = runner.engine.run.tasks.running
     (tmp_path / "1").touch()
-    await eventually(lambda: [one.attempt for one in running.get(0, ())] == [2])
+    await eventually(lambda: [one.attempt for one in runner.engine.task(0).running] == [2])
     was_read, may_go_on = threading.Event(), threading.Event()
-    at_once = answers.output
+    at_once = output.output
 
     def on_a_slow_disk(*question: Any) -> dict[str, Any]:
         found = at_once(*question)
@@ -51,7 +50,7 @@ async def test_a_log_is_not_over_when_a_later_attempt_ends_while_it_is_read(
         may_go_on.wait(20)
         return found
 
-    monkeypatch.setattr(answers, "output", on_a_slow_disk)
+    monkeypatch.setattr(output, "output", on_a_slow_disk)
     asked = asyncio.ensure_future(client.ask("log", bag=bag, task=0, attempt=1, live=True))
     await eventually(was_read.is_set)
     (tmp_path / "2").touch()

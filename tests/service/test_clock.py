@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from bats.master.service.bags.clock import Anchor, BagClock
+from bats.master.bag import Anchor
+from bats.master.service.bags.clock import BagClock
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, -5.0, 5.0, 86_400.0])

@@ -12,8 +12,9 @@ from bats.common.errors import UsageError
 from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.common.offering import Offering
+from bats.master.bag import ways_out
 from bats.master.client import Client, PausedError
-from bats.master.service.bags.explanations import ways_out, why
+from bats.master.service.bags.explanations import why
 from bats.master.service.master import Master
 from bats.master.web.metrics import metrics
 

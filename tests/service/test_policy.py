@@ -9,11 +9,11 @@ from helpers.service import free, over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
+from bats.master.bag import bag_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.client import Client
 from bats.master.service.api.submission import POLICY
-from bats.master.service.bags.bag import bag_from
 from bats.master.service.master import Master
 from bats.master.sweep.policy import Policy
 from bats.master.sweep.sweep import Sweep

@@ -11,9 +11,9 @@ from helpers.service import Make, becomes, free, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.common.wire.keys import read_access
+from bats.master.bag import Bag
 from bats.master.client import connect
-from bats.master.service.bags.bag import Bag
-from bats.master.service.bags.replay import Recorded, Replayed
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.service.home import ACCESS
 from bats.master.service.master import Master
 from bats.master.service.options import Options

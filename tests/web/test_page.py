@@ -48,13 +48,13 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     )
     bag = submitted["bag"]
     await page.shows("#offers button:enabled", 60)
-    run = master.bags.loaded[bag].engine.run
-    assert run.chosen == ""
-    assert await page.js("document.getElementById('offers').rows.length") == len(run.schedules)
+    headline = master.bags.loaded[bag].engine.headline
+    assert headline().chosen == ""
+    assert await page.js("document.getElementById('offers').rows.length") == len(headline().offered)
     await page.shows("#scatter circle")
     await page.click("button[aria-label='Choose fastest']")
     await page.shows(".chosen-row")
-    assert run.chosen == "fastest"
+    assert headline().chosen == "fastest"
     await page.shows("#timeline .use-sample")
     await page.shows("#histograms rect.use-task")
     await page.becomes("/tasks done/.test(document.getElementById('headline').textContent)")
@@ -65,7 +65,7 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     assert spent > "$0.00"
     await page.click("#cancel")
     await page.click("#sure-no")
-    assert run.outcome is None
+    assert headline().outcome is None
     await page.click("#cancel")
     await page.click("#sure-yes")
     status = await over(client, bag)

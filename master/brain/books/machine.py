@@ -11,6 +11,8 @@ from bats.common.messages import MachineId, TaskId
 from bats.common.offering import Offering
 from bats.master.brain.books.taskbook import Attempt
 
+LEASE_SECONDS: Final = 900.0
+"""No machine should outlive its master by more, but for an ATU that is billed anyway."""
 MARGIN_SECONDS: Final = 3.0
 """The longest time that a worker needs to stop its tasks in order."""
 

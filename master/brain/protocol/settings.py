@@ -1,4 +1,4 @@
-"""What a run was asked to do: everything the engine is built from, as plain data."""
+"""Settings of a run: everything the engine is built from, as plain data."""
 
 import enum
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which task goes to a machine that has room: a sample task, a random one, in the tail a copy."""
+"""Dispatch: the task for a machine with room, be it of the sample, a random one, or a copy."""
 
 from typing import Final
 
@@ -53,7 +53,7 @@ def fill(run: Run, machine: Machine) -> None:
 
 
 def _ahead(run: Run, machine: Machine) -> int:
-    """How many tasks to queue beyond the slots: none when tasks are long or few are left."""
+    """The number of tasks to queue beyond the slots: none when tasks are long or few are left."""
     if machine.hold_back or not machine.done_count:
         return 0
     if run.settings.at_once or run.settings.task_slots > 1:
@@ -161,7 +161,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
 
 
 def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
-    """Its tasks go back into the bag. One that keeps losing machines is held to be the cause."""
+    """Put its tasks back into the bag. One that keeps losing machines is held to be the cause."""
     at_fault = cause is Cause.FAILED
     for attempt in list(machine.attempts()):
         ran = attempt.task in machine.active
@@ -206,7 +206,7 @@ def _failed(run: Run, task: TaskId) -> bool:
 
 
 def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
-    """Whether the sample will run the task on another cluster, where it may succeed."""
+    """True if the sample will run the task on another cluster, where it may succeed."""
     sample = run.sample
     return (
         run.phase is Phase.SAMPLING

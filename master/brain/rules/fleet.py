@@ -4,12 +4,9 @@ from typing import Final
 
 from bats.common.billing import atus, charge, charge_atus, first_atus
 from bats.common.money import NOTHING
-from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.machine import LEASE_SECONDS, Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine
-
-LEASE_SECONDS: Final = 900.0
-"""No machine should outlive its master by more, but for an ATU that is billed anyway."""
 
 START_FAILURES: Final = 3
 """The number of machines in a row that do not start after which their offering is set aside."""

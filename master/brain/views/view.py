@@ -1,5 +1,6 @@
 """A run as people and programs may see it: the numbers behind its current plan, as plain data."""
 
+from copy import copy
 from dataclasses import dataclass
 
 from bats.common.billing import charge
@@ -88,7 +89,8 @@ class RunView:
 
 
 def view(run: Run, now: float) -> RunView:
-    """A snapshot; costs a pass over the machines that live."""
+    """As it stands at that time, or was at its last event; costs a pass over the machines."""
+    run = copy(run)  # what is looked at is not changed: only here it is later
     run.now = max(now, run.now)
     clusters = run.planning_clusters()
     known = bool(run.known())

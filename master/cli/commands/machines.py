@@ -60,7 +60,7 @@ def _orphans(common: Common, do: str) -> dict[str, Any]:
 
 def _deserted(common: Common, do: str) -> dict[str, Any]:
     """Machines of a master that is no more. Back ends are asked only where machines may live."""
-    from bats.master.service.api.plain_data import plain
+    from bats.master.plain_data import plain
     from bats.master.service.machines import unattended
 
     if not do and not unattended.alive_by_the_books(common.state):

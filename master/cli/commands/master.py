@@ -49,10 +49,11 @@ def master(
 ) -> None:
     """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
     from bats.common.log import set_up_logging
+    from bats.master.addresses import bind_for
     from bats.master.clouds.reading import clouds as read_clouds
     from bats.master.service.home import WORKER
     from bats.master.service.master import Master, serve
-    from bats.master.service.options import Options, bind_for
+    from bats.master.service.options import Options
 
     found = read_clouds(clouds or "")
     set_up_logging("console", "warning" if common.quiet else "info", part="master")

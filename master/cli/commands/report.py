@@ -31,9 +31,9 @@ def report(
     It reads the master's state folder, so it works where the master runs or ran, also after it
     has ended. The HTML file needs nothing else: send it to whoever paid.
     """
+    from bats.master.queries.question import find_bag
     from bats.master.report import tables as as_tables
     from bats.master.report.page import write
-    from bats.master.service.api.answers import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:

@@ -22,7 +22,7 @@ from bats.master.cli.sweep_options import TERM
 
 if TYPE_CHECKING:
     from bats.common.offering import Offering
-    from bats.master.service.bags.bag import Bag
+    from bats.master.bag import Bag
     from bats.master.simulate.study import Case, World
     from bats.master.simulate.workloads import Workload
 
@@ -209,8 +209,8 @@ def _wanted(
 
 
 def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
-    from bats.master.service.api.answers import find_bag
-    from bats.master.service.bags.bag import bag_from
+    from bats.master.bag import bag_from
+    from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:

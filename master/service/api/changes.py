@@ -1,4 +1,4 @@
-"""Requests that change something; answered only when the change is durable."""
+"""Requests to a running master; what changes a bag is answered once the change is durable."""
 
 import asyncio
 from difflib import get_close_matches
@@ -6,17 +6,18 @@ from difflib import get_close_matches
 import structlog
 
 from bats.common.errors import CannotBeMetError, UsageError, quoted
-from bats.common.messages import TaskId
 from bats.common.money import Money
+from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
-from bats.master.brain.rules.pausing import tried_again
-from bats.master.brain.views.refusals import why_not
-from bats.master.service.api.call import Body, Call
+from bats.master.plain_data import plain
+from bats.master.queries.question import Body
+from bats.master.service.api.call import Call
 from bats.master.service.api.submission import RULES, bag_from_body, is_rule, make_output_folder
-from bats.master.service.bags.bag import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.service.bags.runner import Runner
+from bats.master.service.machines.orphans import Handling
+from bats.master.service.machines.unattended import places
 
 log = structlog.get_logger()
 
@@ -54,18 +55,18 @@ async def choose(call: Call) -> Body:
     cushion = None if call.body.get("cushion") is None else Money(call.whole("cushion"))
     deadline = call.seconds("deadline_seconds", 0.0) or None
     runner = await call.runner()
-    if runner.engine.run.phase is Phase.SAMPLING:
+    if runner.engine.headline().phase is Phase.SAMPLING:
         raise UsageError(f"Bag {runner.id} is still sampling; there is nothing to choose from yet.")
     chosen = Chosen(rule, budget, deadline, cushion)
-    if refusal := why_not(runner.engine.run, chosen):
+    if refusal := runner.engine.refusal(chosen):
         raise CannotBeMetError(refusal)
     told = await _tell(call, runner, chosen)
-    run = runner.engine.run
+    run = runner.engine.headline()
     return {
         **told,
         "chosen": run.chosen,
         "budget": run.budget,
-        "limit": run.ledger.limit,
+        "limit": run.limit,
         "currency": runner.bag.settings.currency,
         "paused": runner.paused,
     }
@@ -73,19 +74,19 @@ async def choose(call: Call) -> Body:
 
 async def retry(call: Call) -> Body:
     runner = await call.runner()
-    states = runner.engine.run.tasks.states
-    again = (TaskState.FAILED, TaskState.DROPPED)
+    again = runner.engine.tasks(TaskState.FAILED, TaskState.DROPPED)
+    count = runner.bag.sweep.count
     wanted = call.body.get("tasks", "failed")
     if wanted == "failed":
-        tasks = [TaskId(task) for task, state in enumerate(states) if state in again]
-    elif isinstance(wanted, list) and all(type(t) is int and 0 <= t < len(states) for t in wanted):
-        tasks = [task for task in wanted if states[task] in again]
+        tasks = again
+    elif isinstance(wanted, list) and all(type(t) is int and 0 <= t < count for t in wanted):
+        tasks = sorted(set(again).intersection(wanted))
     else:
         raise UsageError(f'`tasks` should be "failed" or a list of tasks, not {quoted(wanted)}.')
     if not tasks:
         more = f" `bats resume {runner.id}` goes on with it." if runner.paused else ""
         raise UsageError(f"Bag {runner.id} has no failed task to try again.{more}")
-    tasks = sorted({*tasks, *tried_again(runner.engine.run)})
+    tasks = sorted({*tasks, *runner.engine.tried_again()})
     call.service.store.reopen(runner.id, tasks)
     return {**await _tell(call, runner, Retried(tuple(tasks))), "tasks": len(tasks)}
 
@@ -100,12 +101,12 @@ async def resume(call: Call) -> Body:
         raise UsageError(f"Bag {number} waits for its turn; there is nothing to resume.")
     runner = await call.service.bags.load(number)
     if not runner.paused:
-        what = runner.engine.run.phase.value
+        what = runner.engine.headline().phase.value
         if bag is None:
             left = "`bats retry` tries again what failed or was not done"
             raise UsageError(f"Bag {number} has ended: {runner.bag.state}; {left}.")
         raise UsageError(f"Bag {number} is not paused; it is {what}.")
-    call.service.store.reopen(number, tried_again(runner.engine.run))
+    call.service.store.reopen(number, runner.engine.tried_again())
     return await _tell(call, runner, Resumed())
 
 
@@ -127,7 +128,11 @@ async def _tell(call: Call, runner: Runner, event: Event) -> Body:
     """Let it happen to the bag. One that has ended, and is to go on, waits for its turn."""
     call.service.bags.happen(runner, event)
     await call.service.store.committed()
-    return {"bag": runner.id, "state": runner.bag.state, "phase": runner.engine.run.phase.value}
+    return {
+        "bag": runner.id,
+        "state": runner.bag.state,
+        "phase": runner.engine.headline().phase.value,
+    }
 
 
 async def prune(call: Call) -> Body:
@@ -144,3 +149,20 @@ async def shutdown(call: Call) -> Body:
     loop = asyncio.get_running_loop()
     loop.call_later(0.1, call.service.shut_down, call.text("reason", "asked to by a client"))
     return {}
+
+
+async def orphans(call: Call) -> Body:
+    """Machines at the back ends that are in no bag's books; `do`: "stop" them, or "adopt" them."""
+    words = {"": Handling.LOOK, "stop": Handling.STOP, "adopt": Handling.TAKE_BACK}
+    do = call.text("do", "")
+    if do not in words:
+        raise UsageError(f'`do` should be "stop" or "adopt", not {quoted(do)}.')
+    bags = call.service.bags
+    earlier = await call.read(places) if do else []  # looking is often, so it asks few
+    asking = call.service.fleet.orphans([*earlier, *bags.offerings()], bags.loaded, words[do])
+    found, mute = await asking
+    return {"orphans": [plain(one) for one in found], "mute": mute}
+
+
+async def snapshot(call: Call) -> Body:
+    return call.service.snapshot()

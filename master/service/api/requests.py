@@ -12,8 +12,10 @@ import structlog
 from bats.common.errors import BatsError, UsageError
 from bats.common.messages import Chunk, Reply, Request
 from bats.common.wire.codec import encode
-from bats.master.service.api import changes, queries
-from bats.master.service.api.call import Body, Call, Service
+from bats.master.queries.question import Body
+from bats.master.queries.verbs import QUERIES
+from bats.master.service.api import changes
+from bats.master.service.api.call import Call, Service
 from bats.master.service.wire.router import Router
 
 log = structlog.get_logger()
@@ -30,6 +32,7 @@ async def _unknown(_: Call) -> Body:
 
 
 VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Body]]]] = {
+    **QUERIES,
     "submit": changes.submit,
     "release": changes.release,
     "choose": changes.choose,
@@ -37,21 +40,9 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Body]]]] = {
     "resume": changes.resume,
     "cancel": changes.cancel,
     "prune": changes.prune,
+    "orphans": changes.orphans,
+    "snapshot": changes.snapshot,
     "shutdown": changes.shutdown,
-    "bags": queries.bags,
-    "status": queries.status,
-    "wait": queries.wait,
-    "schedules": queries.schedules,
-    "explain": queries.explain,
-    "machines": queries.machines,
-    "orphans": queries.orphans,
-    "decisions": queries.decisions,
-    "tasks": queries.tasks,
-    "task": queries.task,
-    "results": queries.results,
-    "log": queries.log,
-    "export": queries.export,
-    "snapshot": queries.snapshot,
 }
 
 

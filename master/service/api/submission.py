@@ -10,15 +10,14 @@ from typing import Any, Final
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.common.offering import ClusterName, Offering
+from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.deploy import registry
-from bats.master.brain.books.state import MANUAL
+from bats.master.bag import HELD, QUEUED, Bag
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.refusals import pays_for_nothing
-from bats.master.service.bags.bag import HELD, QUEUED, Bag
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
 from bats.master.sweep.quoting import check_quoting

@@ -2,14 +2,8 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple
 
-
-class Anchor(NamedTuple):
-    """The beginning of a bag on one boot's clock: nobody can set that one, and it counts sleep."""
-
-    boot: str  # which boot of this computer
-    began: float
+from bats.master.bag import Anchor
 
 
 class BagClock:

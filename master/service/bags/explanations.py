@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bats.common.failure import FAILURES, how_it_failed, last_line, why_it_failed
-from bats.common.messages import BagId, Outcome, Result, TaskId
+from bats.common.messages import Outcome, Result
 
 _FAILURES: Final = frozenset(int(outcome) for outcome in FAILURES)
 _SHORTEST: Final = 3  # characters of a value that is recognised in what a task says
@@ -34,14 +34,3 @@ def _is_number(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def ways_out(bag: BagId, task: TaskId | None, *, again: bool) -> str:
-    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway."""
-    ways = [
-        f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
-        "" if again or task is None else f"`bats retry {bag}` also tries again what failed",
-        f"`bats cancel {bag}` ends it",
-        "" if task is None else f"`bats explain {bag} {task}` shows one",
-    ]
-    return f"Nothing more is spent. {', '.join(filter(None, ways))}."

@@ -5,11 +5,12 @@ from typing import Final
 
 import structlog
 
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.state import Phase
+from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, predict
-from bats.master.brain.views import forecast
+from bats.master.brain.views.forecast import foretold
 
 _OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
 
@@ -17,33 +18,35 @@ log = structlog.get_logger()
 
 
 class Predictions:
-    """Of one bag. What there is to predict from is taken down when an offer or a choice is made.
+    """Predictions of one bag. Their data is taken down when an offer or a choice is made.
 
     Predicting waits until somebody asks; many may, so the last answer is kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._seen: tuple[tuple[Schedule, ...], float] = ((), 0.0)
         self._told: tuple[Schedule, ...] = ()
         self._asked: tuple[Question, ...] = ()
         self._lock = asyncio.Lock()
 
-    def look(self, run: Run) -> None:
+    def look(self) -> None:
         """Take news down after every event; it costs next to nothing when there is none."""
         offered, chosen_at = self._seen
-        if run.schedules is offered and run.chosen_at == chosen_at:
+        run = self._engine.headline()
+        if run.offered is offered and run.chosen_at == chosen_at:
             return
-        self._seen = run.schedules, run.chosen_at
-        if run.schedules is offered and run.chosen in {one.name for one in offered}:
+        self._seen = run.offered, run.chosen_at
+        if run.offered is offered and run.chosen in {one.name for one in offered}:
             return  # it was told before it was chosen
-        self._told = forecast.promised(run)
+        self._told = self._engine.promised()
         # Of a choice made under an earlier master it is too late to look.
         now = run.phase is Phase.CHOOSING or run.now == run.chosen_at
-        self._asked = forecast.questions(run, self._told) if now else ()
+        self._asked = self._engine.questions(self._told) if now else ()
 
-    async def bounded(self, run: Run) -> tuple[Schedule, ...]:
+    async def bounded(self) -> tuple[Schedule, ...]:
         """The schedules with their bounds, and with the median run as estimate."""
-        self.look(run)
+        self.look()
         async with self._lock:
             for _ in range(_OFFERS):
                 if not (asked := self._asked):
@@ -56,7 +59,7 @@ class Predictions:
                 if asked is self._asked:  # else there is a newer offer by now
                     self._asked = ()
                     if bounds:
-                        self._told = forecast.foretold(self._told, bounds)
+                        self._told = foretold(self._told, bounds)
         return self._told
 
 

@@ -9,17 +9,15 @@ import structlog
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import AttemptId, BagId, MachineId, Outcome, Result
-from bats.common.offering import Offering
-from bats.master.brain.books.state import MANUAL
+from bats.common.offering import MANUAL, Offering
+from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
+from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.protocol.events import Begin, Cause, Event, Resumed, Retried
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import BEFORE_BY_HAND, bag_of, by_hand, from_table
-from bats.master.brain.rules.fleet import LEASE_SECONDS
-from bats.master.brain.views.view import view
-from bats.master.service.api.plain_data import plain
-from bats.master.service.bags.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
-from bats.master.service.bags.replay import UNHEARD_OF, Recorded, Replayed
+from bats.master.plain_data import plain
+from bats.master.queries.replay import UNHEARD_OF, Recorded, Replayed
 from bats.master.service.bags.runner import Runner, Surroundings
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.worker import Worker
@@ -110,7 +108,7 @@ class Bags:
         replayed = Replayed.of(bag, reader.events(bag.id), Recorded.of(bag, reader))
         runner = self._load(bag, replayed)
         runner.machines = {row.id: row for row in machines if row.bag == bag.id or by_hand(row.id)}
-        log.info("bag resumed", bag=bag.id, done=replayed.engine.run.tasks.done,
+        log.info("bag resumed", bag=bag.id, done=replayed.engine.headline().done,
                  seconds=round(time.monotonic() - started, 2))  # fmt: skip
         self.running = runner
         self._keep_state(bag)
@@ -127,7 +125,7 @@ class Bags:
 
     def _expect_machines(self, runner: Runner) -> None:
         """Machines that did not come back to a restarted master are silent."""
-        for machine in list(runner.engine.run.alive()):
+        for machine in runner.engine.alive():
             if machine.joined_at is not None and self._workers.of(machine.id) is None:
                 log.warning("worker did not come back", machine=machine.id)
                 runner.silent(machine.id)
@@ -239,7 +237,7 @@ class Bags:
     def _ended(self, runner: Runner) -> None:
         """The engine is done with this bag: every task settled, every machine gone."""
         bag = runner.bag
-        outcome = runner.engine.run.outcome
+        outcome = runner.engine.headline().outcome
         bag.state = outcome.value if outcome else BROKEN
         self._finish(runner)
 
@@ -294,7 +292,7 @@ class Bags:
         return self._by_hand
 
     def _free_in(self, runner: Runner, machine: MachineId) -> bool:
-        return machine not in runner.engine.run.machines or runner.wants(machine)
+        return runner.engine.machine(machine) is None or runner.wants(machine)
 
     def enroll(self, machine: MachineId, key: str, done: Callable[[], None]) -> bool:
         """Admit the machine's own key; `done` once that is durable. False if it cannot be."""
@@ -431,7 +429,7 @@ def _cluster_for(bag: Bag, worker: Worker) -> int | None:
 
 def _last_view(runner: Runner) -> dict[str, Any]:
     try:
-        shown: dict[str, Any] = plain(view(runner.engine.run, runner.engine.run.now))
+        shown: dict[str, Any] = plain(runner.engine.view())
     except Exception:
         log.exception("no last view", bag=runner.id)
         return {}

@@ -29,7 +29,8 @@ from bats.common.messages import (
     TaskId,
 )
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.machine import MachineState
+from bats.master.bag import RUNNING, Bag, ways_out
+from bats.master.brain.books.machine import LEASE_SECONDS, MachineState
 from bats.master.brain.books.state import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import (
@@ -63,12 +64,10 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.journal import plain
 from bats.master.brain.protocol.numbering import by_hand
-from bats.master.brain.rules.fleet import LEASE_SECONDS
-from bats.master.service.bags.bag import RUNNING, Bag
+from bats.master.queries.replay import Replayed
 from bats.master.service.bags.clock import BagClock
-from bats.master.service.bags.explanations import ways_out, why
+from bats.master.service.bags.explanations import why
 from bats.master.service.bags.predictions import Predictions
-from bats.master.service.bags.replay import Replayed
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.service.transfers import Files, Wanted
@@ -82,7 +81,7 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines."""
+    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
 
     def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
@@ -108,7 +107,7 @@ class Runner:
     def __init__(self, bag: Bag, around: Surroundings, began: float, replayed: Replayed) -> None:
         self.bag = bag
         self.engine = replayed.engine
-        self.predictions = Predictions()
+        self.predictions = Predictions(self.engine)
         self.clock = BagClock(began, replayed.last, bag.anchor)
         bag.anchor = self.clock.anchor
         self.began = began
@@ -151,15 +150,14 @@ class Runner:
         now = self.clock()
         self._store.journal(self.id, now, _pack(plain(event)))
         commands = self.engine.handle(event, now)
-        self.predictions.look(self.engine.run)
+        self.predictions.look()
         if self._around.witness is not None:
             self._around.witness(self.id, now, event, commands)
         for command in commands:
             _OBEY[type(command)](self, command)
         if type(event) is Ended:
             self._keep_the_rest(event, commands)
-        run = self.engine.run
-        if run.pause is not None and self.bag.state == RUNNING and not run.alive():
+        if self.bag.state == RUNNING and self.paused and not self.engine.alive():
             self._around.parked(self)
         if self.engine.over != self._over:
             self._over = self.engine.over
@@ -250,7 +248,7 @@ class Runner:
         self._around.files.fetch(machine, wanted)
 
     def fetch_missing(self, results: Iterable[Result]) -> None:
-        """After a restart: what had been recorded and not yet fetched."""
+        """Fetch after a restart what had been recorded and was not fetched yet."""
         for result in results:
             if (
                 result.outputs
@@ -290,7 +288,7 @@ class Runner:
         )  # fmt: skip
 
     def _whole(self, machine: MachineId, told: Result) -> Result:
-        """What its worker told, with what only the master knows."""
+        """The result that its worker told, with what only the master knows."""
         row = self.machines.get(machine)
         cluster = row.offering if row else ""
         started = max(0.0, self.clock() - told.wall_seconds)
@@ -303,7 +301,7 @@ class Runner:
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """By the clock: what is reserved may reach further than a dead master should cost."""
+        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
         for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
@@ -319,20 +317,20 @@ class Runner:
         self._change()
 
     def _decided(self, command: Decided) -> None:
-        self._store.decision(DecisionRow(self.id, self.engine.run.now, command.words))
+        self._store.decision(DecisionRow(self.id, self.engine.headline().now, command.words))
         log.info("decided", bag=self.id, words=command.words)
         self._change()
 
     def _paused(self, command: Paused) -> None:
         pause = command.pause
         words = f"paused: {pause.reason}. {ways_out(self.id, pause.task, again=pause.again)}"
-        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        self._store.decision(DecisionRow(self.id, self.engine.headline().now, words))
         log.warning("bag is paused", bag=self.id, words=words)
         self._change()
 
     def _end_bag(self, command: EndBag) -> None:
         words = f"{command.outcome.value}: {command.words}"
-        self._store.decision(DecisionRow(self.id, self.engine.run.now, words))
+        self._store.decision(DecisionRow(self.id, self.engine.headline().now, words))
         log.info("bag ends", bag=self.id, outcome=command.outcome.value, words=command.words)
         self.bag.words = command.words
         self._over = False  # one that goes on only to end at once has ended anew
@@ -376,7 +374,7 @@ class Runner:
             ordered_at = self.engine.ordered_at(machine, result.task, result.attempt)
             if ordered_at is not None:
                 counted.append(self._whole(machine, held_to(result, now - ordered_at)))
-            elif not self.engine.run.tasks.was_sent(result.task, result.attempt):
+            elif not self.engine.was_sent(result.task, result.attempt):
                 invented += 1
         if counted:
             self.happen(Ended(machine, tuple(counted)))
@@ -397,7 +395,7 @@ class Runner:
 
         None when no such attempt runs.
         """
-        for one in self.engine.run.tasks.running.get(task, ()):
+        for one in self.engine.task(task).running:
             if attempt not in {0, one.attempt}:
                 continue
             of = AttemptId(self.id, task, one.attempt)
@@ -407,7 +405,7 @@ class Runner:
 
     def settled(self, task: TaskId) -> bool:
         """True if the task will not run (again)."""
-        return self.engine.run.tasks.states[task] not in {TaskState.WAITING, TaskState.RUNNING}
+        return self.engine.task(task).state not in {TaskState.WAITING, TaskState.RUNNING}
 
     def returned(self, machine: MachineId, tasks: tuple[TaskId, ...]) -> None:
         self.happen(Returned(machine, tasks))
@@ -449,7 +447,7 @@ class Runner:
         now = self.clock()
         at = now if at is None else at
         if row is not None and row.gone is None:
-            known = self.engine.run.machines.get(machine)
+            known = self.engine.machine(machine)
             since = known.charged_since if known else None
             cost = charge(known.offering, at - since) if known and since is not None else NOTHING
             cost = Money(row.cost + cost)  # of earlier lives, if it was once held to be gone
@@ -460,40 +458,39 @@ class Runner:
 
     def vacate(self, reason: str) -> None:
         """Stop all of its machines, whatever they are paid for."""
-        for machine in self.engine.run.alive():
+        for machine in self.engine.alive():
             self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """How long this machine may live from now, as far as it is paid for."""
-        until = self._leases.get(machine)
-        known = self.engine.run.machines.get(machine)
+        """The seconds that this machine may live from now, as far as it is paid for."""
+        until, now = self._leases.get(machine), self.clock()
+        known = self.engine.machine(machine, now)
         if known is None or known.offering.free:
-            return LEASE_SECONDS if until is None else max(0.0, until - self.clock())
+            return LEASE_SECONDS if until is None else max(0.0, until - now)
         if until is None:
             return known.lease_seconds
-        now = self.clock()
-        unheard = max(now + LEASE_SECONDS, known.billed_until(now))
+        unheard = max(now + LEASE_SECONDS, known.billed_until)
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """Whether this machine has a place in the engine's books, and is not to stop."""
-        known = self.engine.run.machines.get(machine)
-        return known is not None and known.state not in (MachineState.STOPPING, MachineState.GONE)
+        """True if this machine has a place in the engine's books, and is not to stop."""
+        known = self.engine.machine(machine)
+        return known is not None and known.wanted
 
     def has_others_than(self, cluster: int) -> bool:
         """True if machines of other offerings are at work, so that it goes on without this one."""
         return any(
             machine.cluster != cluster and machine.state is MachineState.UP
-            for machine in self.engine.run.alive()
+            for machine in self.engine.alive()
         )
 
     @property
     def busy(self) -> bool:
-        return self.engine.run.phase not in (Phase.ENDING, Phase.ENDED)
+        return self.engine.headline().phase not in (Phase.ENDING, Phase.ENDED)
 
     @property
     def paused(self) -> bool:
-        return self.engine.run.pause is not None
+        return self.engine.headline().pause is not None
 
     # --- what workers are told of the bag ---------------------------------------------------------
 

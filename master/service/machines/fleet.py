@@ -9,11 +9,10 @@ import structlog
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, MachineId
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.deploy.protocol import Backend, Site, State
 from bats.deploy.registry import backend
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.books.state import MANUAL
 from bats.master.brain.protocol.events import Cause, SetAside
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.runner import Runner
@@ -92,7 +91,7 @@ class Fleet:
 
     def adopt(self, runner: Runner) -> None:
         """Watch the machines of this bag again after a restart, or stop them."""
-        for known in runner.engine.run.alive():
+        for known in runner.engine.alive():
             machine = known.id
             if by_hand(machine):
                 continue
@@ -113,7 +112,7 @@ class Fleet:
     def set_aside(
         self, runner: Runner, cluster: int, machines: Iterable[MachineId], reason: str
     ) -> None:
-        """Nothing more can be had of this offering."""
+        """Set an offering aside of which nothing more can be had."""
         runner.happen(SetAside(cluster, reason))
         for machine in machines:
             if runner.wants(machine):
@@ -217,7 +216,8 @@ class Fleet:
         assert self.workers is not None
         machine, runner = orphan.number, runners[orphan.bag]
         row = runner.machines[machine]
-        known = runner.engine.run.machines[machine]
+        known = runner.engine.machine(machine)
+        assert known is not None
         since = None
         if orphan.charged_seconds is not None:
             now = runner.clock()

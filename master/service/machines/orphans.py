@@ -70,7 +70,7 @@ def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
     if runner is None or not runner.busy:
         return f"bag {bag_of(number)} does not run"
     row = runner.machines.get(number)
-    if row is None or number not in runner.engine.run.machines:
+    if row is None or runner.engine.machine(number) is None:
         return NOBODY
     return "" if row.public_key else "its key is not known"
 

@@ -18,9 +18,8 @@ from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED, Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
-from bats.master.brain.books.machine import MARGIN_SECONDS
+from bats.master.brain.books.machine import LEASE_SECONDS, MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
-from bats.master.brain.rules.fleet import LEASE_SECONDS
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
@@ -227,8 +226,8 @@ class Provider:
         )
 
     def _first_lease(self, one: Watched) -> tuple[float, float]:
-        """How long it is, and how long before its end the worker may begin to stop."""
-        known = one.runner.engine.run.machines.get(one.machine)
+        """Its seconds, and how long before its end the worker may begin to stop."""
+        known = one.runner.engine.machine(one.machine)
         if known is None or one.offering.free:
             return LEASE_SECONDS, MARGIN_SECONDS
         return known.lease_seconds, known.margin_seconds

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import BatsError
-from bats.common.offering import Offering
+from bats.common.offering import MANUAL, Offering
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
-from bats.master.brain.books.state import MANUAL
+from bats.master.bag import bag_from
 from bats.master.brain.protocol.numbering import by_hand
-from bats.master.service.bags.bag import bag_from
 from bats.master.service.machines.orphans import OrphanMachine, orphan_machine
 from bats.master.service.options import Options, place_of
 from bats.master.store.reader import Reader

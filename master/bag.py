@@ -1,18 +1,17 @@
-"""A bag as the service knows it: what was submitted, and how that is kept in the store."""
+"""A bag: what was submitted, how that is kept in the store, and what its user may do."""
 
 import json
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgpack
 
 from bats.common.errors import StoreDamagedError
-from bats.common.messages import BagId, BagSpec
+from bats.common.messages import BagId, BagSpec, TaskId
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
-from bats.master.service.bags.clock import Anchor
 from bats.master.store.rows import BagRow
 from bats.master.sweep.sweep import Sweep
 
@@ -23,6 +22,13 @@ PAUSED: Final = "paused"  # and has no machine left; it does not keep others fro
 BROKEN: Final = "broken"  # ended by a bug of ours
 OPEN: Final = (HELD, QUEUED, RUNNING, PAUSED)
 """States of a bag; one that has ended has its outcome for a state."""
+
+
+class Anchor(NamedTuple):
+    """The beginning of a bag on one boot's clock: nobody can set that one, and it counts sleep."""
+
+    boot: str  # which boot of this computer
+    began: float
 
 
 @dataclass(slots=True)
@@ -110,3 +116,14 @@ def _submitted(spec: bytes) -> tuple[Sweep, str, tuple[tuple[str, str, int, int]
     plain = msgpack.unpackb(spec)
     inputs = tuple((name, sha, size, mode) for name, sha, size, mode in plain["inputs"])
     return Sweep.from_plain(plain["sweep"]), plain["output_folder"], inputs
+
+
+def ways_out(bag: BagId, task: TaskId | None, *, again: bool) -> str:
+    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway."""
+    ways = [
+        f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
+        "" if again or task is None else f"`bats retry {bag}` also tries again what failed",
+        f"`bats cancel {bag}` ends it",
+        "" if task is None else f"`bats explain {bag} {task}` shows one",
+    ]
+    return f"Nothing more is spent. {', '.join(filter(None, ways))}."

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgpack
 
 from bats.common.messages import MachineId, TaskId
+from bats.master.bag import Bag
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
 from bats.master.brain.policies.by_name import possible_here
@@ -21,7 +22,6 @@ from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, Given
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.policy_packages import import_policies
-from bats.master.service.bags.bag import Bag
 from bats.master.store.reader import Reader
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
@@ -29,7 +29,7 @@ _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the store's tables say of a bag."""
+    """The store's tables of a bag, machines by the numbers that its engine gave them."""
 
     machines: Mapping[MachineId, tuple[int, float]]  # asked for: of which cluster, when
     living: frozenset[MachineId]
@@ -91,9 +91,8 @@ class Replayed:
         """The journal has ended: make the engine's books say what the tables say."""
         for machine in [one for one in self._unheard if one in self._recorded.living]:
             self._enter(machine, self.last)
-        states = self.engine.run.tasks.states
-        unsettled = (TaskState.WAITING, TaskState.RUNNING)
-        if failed := tuple(t for t in self._recorded.failed if states[t] in unsettled):
+        unsettled = set(self.engine.tasks(TaskState.WAITING, TaskState.RUNNING))
+        if failed := tuple(t for t in self._recorded.failed if t in unsettled):
             self._tell(GivenUp(failed), self.last)
             self.differs = True
         if self._bag.state in _OUTCOMES and not self.engine.over:
@@ -106,24 +105,24 @@ class Replayed:
         """Machines that only this engine would have asked for."""
         return [
             one.id
-            for one in self.engine.run.alive()
+            for one in self.engine.alive()
             if one.id not in self._recorded.machines and not by_hand(one.id)
         ]
 
     def dropped(self) -> list[TaskId]:
         """Tasks of a bag that goes on, which only this engine would have ended without."""
-        run = self.engine.run
-        meant = self._had_ended or run.outcome is BagOutcome.CANCELLED  # by the user
+        cancelled = self.engine.headline().outcome is BagOutcome.CANCELLED
+        meant = self._had_ended or cancelled  # by the user
         if meant or not self.differs:
             return []
-        gone, failed = (TaskState.DROPPED, TaskState.FAILED), set(self._recorded.failed)
-        states = enumerate(run.tasks.states)
-        return [TaskId(t) for t, state in states if state in gone and t not in failed]
+        failed = set(self._recorded.failed)
+        gone = self.engine.tasks(TaskState.DROPPED, TaskState.FAILED)
+        return [task for task in gone if task not in failed]
 
     def _enter(self, machine: MachineId, now: float) -> None:
         """Enter a machine that was asked for, unless the engine decided the same and knows it."""
         cluster, since = self._unheard.pop(machine)
-        known = self.engine.run.machines.get(machine)
+        known = self.engine.machine(machine)
         if known is None or known.cluster != cluster:
             self._tell(Asked(machine, cluster, since), now)
             self.differs = True

@@ -1,0 +1,204 @@
+"""Facts for whoever drives an engine, as plain data: nothing here can be changed."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bats.common.messages import MachineId, TaskId
+from bats.common.money import Money
+from bats.common.offering import Offering
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.commands import BagOutcome, Pause
+from bats.master.brain.views.investments import lengths
+from bats.master.brain.views.waits import why_wait
+
+
+class Headline(NamedTuple):
+    """A run in short: it is asked for after every event, so it costs next to nothing."""
+
+    now: float  # the time of its last event
+    phase: Phase
+    outcome: BagOutcome | None
+    pause: Pause | None
+    counts: tuple[int, ...]  # of tasks, by `TaskState`
+    budget: Money | None
+    limit: Money | None
+    committed: Money
+    settled: Money
+    offered: tuple[Schedule, ...]
+    chosen: str
+    chosen_at: float
+    chosen_committed: Money
+
+    @property
+    def done(self) -> int:
+        return self.counts[TaskState.DONE]
+
+
+class MachineFacts(NamedTuple):
+    """A machine of the books, be it gone."""
+
+    id: MachineId
+    cluster: int
+    offering: Offering
+    state: MachineState
+    joined_at: float | None
+    charged_since: float | None
+    billed_until: float
+    lease_seconds: float
+    margin_seconds: float
+
+    @property
+    def wanted(self) -> bool:
+        return self.state not in (MachineState.STOPPING, MachineState.GONE)
+
+
+class RunningFacts(NamedTuple):
+    attempt: int
+    machine: MachineId
+    cluster: str
+    state: str  # running or queued
+    seconds: float | None  # since it got a slot
+    sampling: bool
+
+
+class TaskFacts(NamedTuple):
+    state: TaskState
+    waits: str  # for what; "" unless it does
+    failures: int
+    losses: int
+    running: tuple[RunningFacts, ...]
+
+
+class RunningTask(NamedTuple):
+    machine: MachineId
+    task: TaskId
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFacts:
+    """The knowledge of one offering."""
+
+    name: str
+    known: int
+    mean_seconds: float | None
+    line: Line
+    start_seconds: float
+    start_failures: int
+    set_aside: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    mix: Mix
+    tasks: int
+    makespan_seconds: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The numbers behind the plan: what the sample said, what was chosen, what is expected."""
+
+    sample_size: int
+    profiles: tuple[ProfileFacts, ...]
+    cushion: Money
+    delta_n: int
+    plan: PlanFacts | None
+
+
+def headline(run: Run) -> Headline:
+    ledger = run.ledger
+    return Headline(
+        run.now,
+        run.phase,
+        run.outcome,
+        run.pause,
+        tuple(run.tasks.counts),
+        run.budget,
+        ledger.limit,
+        ledger.committed,
+        ledger.settled,
+        run.schedules,
+        run.chosen,
+        run.chosen_at,
+        run.chosen_committed,
+    )
+
+
+def machine_facts(machine: Machine, now: float) -> MachineFacts:
+    return MachineFacts(
+        machine.id,
+        machine.cluster,
+        machine.offering,
+        machine.state,
+        machine.joined_at,
+        machine.charged_since,
+        machine.billed_until(now),
+        machine.lease_seconds,
+        machine.margin_seconds,
+    )
+
+
+def task_facts(run: Run, task: TaskId, now: float) -> TaskFacts:
+    tasks = run.tasks
+    state = TaskState(tasks.states[task])
+    running = []
+    for attempt in tasks.running.get(task, ()):
+        machine = run.machines[attempt.machine]
+        active = task in machine.active
+        running.append(
+            RunningFacts(
+                attempt.attempt,
+                attempt.machine,
+                machine.offering.name,
+                "running" if active else "queued",
+                now - attempt.since if active else None,
+                attempt.sampling,
+            )
+        )
+    return TaskFacts(
+        state,
+        why_wait(run) if state is TaskState.WAITING else "",
+        tasks.failures.get(task, 0),
+        tasks.losses.get(task, 0),
+        tuple(running),
+    )
+
+
+def running_tasks(run: Run) -> list[RunningTask]:
+    return [
+        RunningTask(machine.id, task, attempt.since)
+        for machine in run.alive()
+        for task, attempt in machine.active.items()
+    ]
+
+
+def explanation(run: Run) -> Explanation:
+    profiles = []
+    for c in run.clusters:
+        known = lengths(run, c.index)
+        profiles.append(
+            ProfileFacts(
+                c.offering.name,
+                known.count,
+                known.mean_done if known.count else None,
+                c.line,
+                c.start_seconds,
+                c.start_failures,
+                c.set_aside,
+            )
+        )
+    plan = run.plan
+    return Explanation(
+        run.sample.size if run.sample else 0,
+        tuple(profiles),
+        run.cushion,
+        run.delta_n,
+        None if plan is None else PlanFacts(plan.mix, plan.tasks, plan.makespan_seconds, plan.at),
+    )

@@ -1,0 +1,1 @@
+"""Questions about bags: to the store, and to a running master where there is one."""
