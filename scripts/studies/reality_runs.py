@@ -118,8 +118,8 @@ def simulated(
     chosen: list[float] = []
 
     def look(engine: Engine) -> None:
-        if not chosen and engine.run.chosen:
-            chosen.append(engine.run.chosen_at)
+        if not chosen and engine.run.choice.name:
+            chosen.append(engine.run.choice.at)
 
     simulation = Simulation(
         settings, what.seconds, cell.conditions, settings.seed, keep_events=True, after_event=look

@@ -31,7 +31,7 @@ from bats.common.messages import (
 from bats.common.money import NOTHING, Money
 from bats.master.bag import RUNNING, Bag, ways_out
 from bats.master.brain.books.machine import LEASE_SECONDS, MachineState
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import (
     Command,
