@@ -1,4 +1,4 @@
-"""Where things lie: what must survive a restart, and what tasks leave. Quick to load."""
+"""Folders: those of what must survive a restart, and of what tasks leave. Quick to load."""
 
 import os
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ _STREAMS: Final = {"stdout": "out", "stderr": "err"}
 
 
 def output_folder_of(task: int) -> str:
-    """As all that follows, relative to the bag's output folder."""
+    """The folder of a task's output, relative to the bag's, as all that follows."""
     return str(task // _TASKS_PER_FOLDER)
 
 
 def printed_path(task: int, attempt: int, end: str) -> str:
-    """Where lies what an attempt wrote; `end` is "out" or "err".
+    """The path of what an attempt wrote; `end` is "out" or "err".
 
     Later attempts carry their number, so that a copy never overwrites what the first wrote.
     """
@@ -33,7 +33,7 @@ def printed_path(task: int, attempt: int, end: str) -> str:
 
 
 def output_path(task: int, attempt: int, name: str) -> str | None:
-    """Where an output belongs, as its worker names it; None if that leads outside the folder."""
+    """The path of an output as its worker names it; None if that leads outside the folder."""
     if (end := _STREAMS.get(name)) is not None:
         return printed_path(task, attempt, end)
     parts = PurePosixPath(name).parts

@@ -71,7 +71,7 @@ NOBODY: Final = MachineId(-1)
 
 
 class Result(NamedTuple):
-    """How one attempt went: as its worker tells it, as the store keeps it, as users are told.
+    """The result of one attempt: as its worker tells it, as the store keeps it, as users are told.
 
     A tuple, because there are a million of them.
     """
@@ -89,7 +89,7 @@ class Result(NamedTuple):
     excerpt: str  # the last lines of stderr (else stdout) of a failure; empty when done
     slot: int
     outputs: tuple[tuple[str, str, int], ...] = ()  # collected files: name, sha256, bytes
-    # What follows the master adds; it is never on the wire.
+    # The master adds the rest; it is never on the wire.
     machine: MachineId = NOBODY
     cluster: str = ""
     started: float = 0.0  # seconds of the bag
@@ -97,12 +97,12 @@ class Result(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """What the scheduler counts."""
+        """The seconds that the scheduler counts."""
         return self.wall_seconds
 
 
 TOLD_BY_WORKER: Final = 1 + Result._fields.index("outputs")
-"""So many fields of a result are on the wire."""
+"""The number of a result's fields that are on the wire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Checked(BaseModel):
 
 
 def fail(message: str, *keys: str | int) -> NoReturn:
-    """To be called in validators; the message follows the place, `keys` being further steps."""
+    """Fail in a validator; the message follows the place, `keys` being further steps."""
     raise PydanticCustomError(_OURS, "{message}", {"message": message, "keys": keys})
 
 

@@ -360,7 +360,7 @@ class SyncClient:
         return self.run(self._known.ask(verb, **body))
 
     def submit(self, work: "Sweep", **how: Any) -> SyncBag:
-        """As `Client.submit`."""
+        """Submit as `Client.submit` does."""
         return SyncBag(self, self.run(self._known.submit(work, **how)))
 
     def bag(self, which: int | str = "last") -> SyncBag:

@@ -15,7 +15,7 @@ Input = tuple[str, str, int, int]
 
 
 class Master(Protocol):
-    """Whoever can be asked in its stead."""
+    """A master, or whoever can be asked in its stead."""
 
     async def send_file(self, path: Path) -> tuple[str, int]: ...
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 UNKILLABLE_SECONDS: Final = 2.0
-"""What lives so long after SIGKILL is not waited for."""
+"""A process that lives so long after SIGKILL is not waited for."""
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def adopt_orphans() -> None:
-    """From now on, descendants whose parents end become children of this process."""
+    """Adopt, from now on, descendants of this process whose parents end."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

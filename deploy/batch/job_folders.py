@@ -14,7 +14,6 @@ for the job with index i,
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -130,11 +129,6 @@ class Book:
         except OSError:
             return ""
         return "\n".join(tail.splitlines()[-LOG_LINES:])
-
-    def age_seconds(self, machine: MachineId) -> float:
-        """The seconds since it was asked for."""
-        run = self._runs[machine]
-        return max(0.0, time.time() - (self.folder(run) / "run.json").stat().st_mtime)
 
     def _path(self, machine: MachineId, kind: str) -> Path:
         run = self._runs[machine]

@@ -14,7 +14,7 @@ from bats.deploy.exit_codes import verdict
 from bats.deploy.processes import Finished
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Site, State
 
-# What passes by itself; anything else that Slurm says no to, it says no to again.
+# Refusals that pass by themselves; anything else Slurm refuses again.
 PASSING: Final = (
     "timed out",
     "Unable to contact",

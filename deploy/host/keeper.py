@@ -179,7 +179,7 @@ class Keeper:
                     with contextlib.suppress(OSError):  # the log is likely to be on the same disk
                         os.write(2, f"cannot write how a worker ended: {failure}\n".encode())
                     return
-                # It was deleted: nobody will ever ask.
+                # The folder was deleted: nobody will ever ask.
             del self._unwritten[0]
 
 

@@ -92,6 +92,15 @@ class Engine:
         """Every task is settled and every machine gone and paid."""
         return self.run.phase is Phase.ENDED
 
+    def ordered_at(self, machine: MachineId, task: TaskId, attempt: int) -> float | None:
+        """The time this machine was given the attempt; None if not, or if it told its end."""
+        ordered = self.run.tasks.ordered(task, attempt, machine)
+        return None if ordered is None else ordered.ordered_at
+
+    def was_sent(self, task: TaskId, attempt: int) -> bool:
+        """Some machine was given this attempt, some time."""
+        return self.run.tasks.was_sent(task, attempt)
+
     def headline(self) -> Headline:
         return facts.headline(self.run)
 
@@ -100,7 +109,7 @@ class Engine:
         return view(self.run, now)
 
     def explain(self) -> Explanation:
-        """Why it plans as it does."""
+        """The reasons why it plans as it does."""
         return facts.explanation(self.run)
 
     def machine(self, machine: MachineId, now: float = 0.0) -> MachineFacts | None:
@@ -126,7 +135,7 @@ class Engine:
         return pausing.tried_again(self.run)
 
     def refusal(self, chosen: Chosen) -> str:
-        """Why it cannot be chosen; "" if it can."""
+        """A refusal in a sentence or two; "" if it can be chosen."""
         return refusals.why_not(self.run, chosen)
 
     def promised(self) -> tuple[Schedule, ...]:
@@ -134,7 +143,7 @@ class Engine:
         return forecast.promised(self.run)
 
     def questions(self, schedules: Sequence[Schedule]) -> tuple[Question, ...]:
-        """What a predictor has to answer of these: plain data, to be answered elsewhere."""
+        """The questions to a predictor about these: plain data, to be answered elsewhere."""
         return forecast.questions(self.run, schedules)
 
     def check(self) -> None:
@@ -220,7 +229,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
 
 
 def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
-    """What the worker holds is the truth about what it runs."""
+    """Take what the worker holds for the truth about what it runs."""
     holding = set(event.holding)
     for attempt in list(machine.attempts()):
         if (attempt.task, attempt.attempt) not in holding:
@@ -230,7 +239,8 @@ def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
         else:
             holding.discard((attempt.task, attempt.attempt))
     for task, number in sorted(holding):
-        adopted = run.tasks.adopt(task, number, machine.id) if task < len(run.tasks) else None
+        by_hand = event.cluster >= 0
+        adopted = run.tasks.adopt(task, number, machine.id, renumbered=by_hand)
         if adopted is None or run.phase not in dispatch.BUSY_PHASES:
             run.out.append(KillTask(machine.id, task, number))
         if adopted is not None:
@@ -250,7 +260,7 @@ def _silent(run: Run, event: Silent) -> None:
 
 
 def _announced(run: Run, event: Announced) -> None:
-    """It gets no more tasks; what runs there may still end. Another one is bought in its place."""
+    """Give it no more tasks; what runs there may still end. Another is bought in its place."""
     machine = run.machines.get(event.machine)
     if machine is None or not machine.alive or machine.draining:
         return
@@ -263,7 +273,7 @@ def _announced(run: Run, event: Announced) -> None:
 
 
 def _found(run: Run, event: Found) -> None:
-    """It counts as silent until its worker speaks; without the money for it, it is stopped."""
+    """Count it as silent until its worker speaks; without the money for it, it is stopped."""
     machine = run.machines.get(event.machine)
     if machine is None or machine.alive:
         return
@@ -414,7 +424,7 @@ def _follow_up(run: Run) -> None:
 
 
 def _is_looked_after(run: Run) -> bool:
-    """While it is paused there is nothing to decide but the ends of machines."""
+    """True unless it is paused: then there is nothing to decide but the ends of machines."""
     return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
 

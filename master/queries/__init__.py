@@ -1,1 +1,1 @@
-"""What can be asked of bags: of the store, and of a running master where there is one."""
+"""Questions about bags: to the store, and to a running master where there is one."""

@@ -64,7 +64,7 @@ class LiveBags(Protocol):
 
 
 class Live(Protocol):
-    """What a running master knows beyond its store."""
+    """The knowledge of a running master beyond its store."""
 
     @property
     def bags(self) -> LiveBags: ...

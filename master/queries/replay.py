@@ -21,6 +21,7 @@ from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import by_hand
+from bats.master.policy_packages import import_policies
 from bats.master.store.reader import Reader
 
 _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
@@ -28,7 +29,7 @@ _OUTCOMES: Final = frozenset(outcome.value for outcome in BagOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the store's tables say of a bag."""
+    """The store's tables of a bag, machines by the numbers that its engine gave them."""
 
     machines: Mapping[MachineId, tuple[int, float]]  # asked for: of which cluster, when
     living: frozenset[MachineId]
@@ -53,6 +54,7 @@ class Replayed:
     """A bag's engine rebuilt from its journal, with what its commands left behind."""
 
     def __init__(self, bag: Bag, recorded: Recorded) -> None:
+        import_policies()
         settings, self.words = possible_here(bag.settings)  # who decides otherwise than was named
         self.engine = Engine(settings)
         self.last = 0.0

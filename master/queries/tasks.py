@@ -112,7 +112,7 @@ def cost_share(row: Result, rates: Rates) -> Money:
 
 
 def output_files(row: Result) -> list[str]:
-    """What was fetched besides what it printed, as named in its folder."""
+    """The files fetched besides its output, as named in its folder."""
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 

@@ -20,6 +20,7 @@ from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
 from bats.master.addresses import addresses
 from bats.master.bag import PAUSED
+from bats.master.policy_packages import import_policies
 from bats.master.service.api.requests import Requests
 from bats.master.service.bags.queue import Bags
 from bats.master.service.home import ACCESS, Home
@@ -119,6 +120,7 @@ class Master:
         self.inbox = Inbox(self.admission, self.workers, self, self.release)
         self.inbox.router = self.router
         home.publish(self.addresses, self.port)
+        import_policies()
         with self.store.reader() as reader:
             self.bags.restore(reader)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())

@@ -24,13 +24,13 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 TOLD: Final = ("bag", "task", *COLUMNS[1:-1])
-"""What is told of a result, in this order."""
+"""The columns that are told of a result, in this order."""
 
 _NUMBERS: Final = struct.Struct("<qqdqqqdddqqq").pack
 
 
 def flat(result: Result) -> tuple[Any, ...]:
-    """In the order of COLUMNS."""
+    """A row in the order of COLUMNS."""
     (bag, task, attempt, outcome, exit_code, wall, user, system, peak, output, excerpt, slot, files,
      machine, cluster, started, _) = result  # fmt: skip
     values = (
@@ -45,7 +45,7 @@ def flat(result: Result) -> tuple[Any, ...]:
 
 
 def checksum(values: tuple[Any, ...]) -> int:
-    """Of the row without its checksum; raises what SQLite would not keep as it is."""
+    """The checksum of the row without it; raises what SQLite would not keep as it is."""
     (at, machine, cluster, started, attempt, outcome, exit_code, wall, user, system, peak, output,
      excerpt, slot, outputs) = values  # fmt: skip
     if math.isnan(started + wall + user + system):
@@ -58,7 +58,7 @@ def checksum(values: tuple[Any, ...]) -> int:
 
 
 def intact(row: tuple[Any, ...]) -> bool:
-    """Whether a row that was read is the one that was written."""
+    """True if a row that was read is the one that was written."""
     try:
         return bool(checksum(row[:-1]) == row[-1])
     except (struct.error, TypeError, ValueError):
@@ -66,7 +66,7 @@ def intact(row: tuple[Any, ...]) -> bool:
 
 
 def result_from(row: tuple[Any, ...]) -> Result:
-    """Of a row as it was read."""
+    """The result of a row as it was read."""
     (at, machine, cluster, started, attempt, outcome, exit_code, wall, user, system, peak, output,
      excerpt, slot, files, _) = row  # fmt: skip
     bag = BagId(at >> SHIFT)

@@ -46,5 +46,5 @@ class DecisionRow(NamedTuple):
 
 
 def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:
-    """Of what never changes, and without which the bag cannot go on."""
+    """The checksum of what never changes, and without which the bag cannot go on."""
     return zlib.crc32(settings or b"", zlib.crc32(spec or b""))

@@ -86,7 +86,7 @@ class Store:
         return number
 
     def results(self, rows: Iterable[Result]) -> None:
-        """How tasks ended for good. The first result of a task is recorded, and stays."""
+        """Record how tasks ended for good. The first result of a task stays."""
         self._tell(results.write_results, rows)
 
     def attempts(self, rows: Iterable[Result]) -> None:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from bats.common.errors import quoted
 from bats.master.checked import Checked, Reads, Whole, positive_duration, suggestion
+from bats.master.policy_packages import import_policies
 
 Names = Callable[[], tuple[str, ...]]
 
@@ -29,24 +30,28 @@ _SETTINGS: Final = {
 def tails() -> tuple[str, ...]:
     from bats.master.brain.policies.by_name import REPLICATORS
 
+    import_policies()
     return tuple(REPLICATORS)
 
 
 def provisioners() -> tuple[str, ...]:
     from bats.master.brain.policies.by_name import PROVISIONERS
 
+    import_policies()
     return tuple(PROVISIONERS)
 
 
 def planners() -> tuple[str, ...]:
     from bats.master.brain.planning.planners import PLANNERS
 
+    import_policies()
     return tuple(PLANNERS)
 
 
 def samplings() -> tuple[str, ...]:
     from bats.master.brain.policies.by_name import SAMPLERS
 
+    import_policies()
     return tuple(SAMPLERS)
 
 

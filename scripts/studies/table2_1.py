@@ -71,10 +71,10 @@ def settings(scenario: str, budget: int | None, seed: int) -> Settings:
         TASKS,
         SCENARIOS[scenario].offerings,
         None if budget is None else money(budget),
-        sampling=Sampling.NONE if blind else Sampling.IMPLICIT,
+        provisioner="cost-blind" if blind else "paper",
+        sampling=Sampling.IMPLICIT,
         tail="none",
         upgrade=False,
-        prudence=0.0,
         monitor_seconds=MONITOR_SECONDS,
         seed=seed,
     )

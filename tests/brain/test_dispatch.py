@@ -105,9 +105,9 @@ def test_a_second_result_of_a_task_is_counted_and_not_recorded() -> None:
     (quick,) = sent(bench.join(2, 0))
     (last,) = sent(bench.done(2, quick, at=60))
     assert sent(bench.done(2, last, at=120)) == [slow]
-    both = (Ending(TaskId(slow), 2, Outcome.DONE, 60), Ending(TaskId(slow), 2, Outcome.DONE, 60))
-    (recorded,) = only(do.Record, bench(Ended(MachineId(2), both), 180))
-    assert recorded.endings == both[:1]
+    (recorded,) = only(do.Record, bench.done(2, slow, 2, at=180))
+    assert [ending.task for ending in recorded.endings] == [slow]
+    assert only(do.Record, bench.done(1, slow, at=181)) == []
     assert bench.run.duplicates == 1
 
 

@@ -67,7 +67,24 @@ def test_the_first_result_of_a_task_is_recorded_and_a_second_is_not() -> None:
     assert [e.task for e in record.endings] == [task]
     again = bench(Ended(MachineId(1), (Ending(TaskId(task), 1, Outcome.DONE, 5.0),)), 6)
     assert only(do.Record, again) == []
-    assert bench.run.duplicates == 1
+
+
+def test_only_what_a_machine_was_given_counts() -> None:
+    bench = Bench(settings(4, free(machines=2)))
+    bench.begin()
+    (mine,) = sent(bench.join(1))
+    (others,) = sent(bench.join(2))
+    waiting = next(task for task in range(4) if task not in (mine, others))
+    states = bytes(bench.run.tasks.states)
+    for machine, task, attempt in ((1, others, 1), (1, waiting, 1), (1, mine, 2), (9, mine, 1)):
+        for outcome in Outcome:
+            ending = Ending(TaskId(task), attempt, outcome, 5.0)
+            said = bench(Ended(MachineId(machine), (ending,)), 6)
+            assert only(do.Record, said) == []
+    back = bench(Joined(MachineId(1), 1, ((TaskId(mine), 1), (TaskId(waiting), 1))), 7)
+    assert only(do.KillTask, back) == [do.KillTask(MachineId(1), TaskId(waiting), 1)]
+    assert bytes(bench.run.tasks.states) == states
+    assert bench.run.clusters[0].profile.count == 0
 
 
 def test_a_task_whose_machine_dies_goes_to_the_next_machine() -> None:
@@ -108,7 +125,7 @@ def test_a_task_that_came_back_done_elsewhere_is_killed() -> None:
     others = sent(bench.join(2, 51))
     while task not in others:
         others += sent(bench.done(2, others[-1], at=bench.now + 1))
-    bench.done(2, task, at=bench.now + 1)
+    bench.done(2, task, 2, at=bench.now + 1)
     back = bench(Joined(MachineId(1), 1, ((TaskId(task), 1),)), 70)
     assert only(do.KillTask, back) == [do.KillTask(MachineId(1), TaskId(task), 1)]
 

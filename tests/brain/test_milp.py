@@ -8,10 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bats.common.money import NOTHING, Money, money
+from bats.master.brain.planning import milp as milp_module
 from bats.master.brain.planning.knapsack import knapsack
-from bats.master.brain.planning.milp import SideConstraints, milp
+from bats.master.brain.planning.milp import LOOKS, SideConstraints, briefly, milp
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.planning.problem import Problem
+from bats.master.brain.planning.problem import Problem, lowest_budget
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -48,6 +49,23 @@ def test_both_planners_agree_on_larger_markets(seed: int) -> None:
         ours, other = knapsack(problem), milp(problem)
         assert same(ours, other), (ours, other)
         assert ours is None or ours.exact
+
+
+def test_a_master_is_not_kept_waiting_by_what_takes_many_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a few kinds with hundreds of machines each it took minutes."""
+    chance = random.Random(8)
+    clusters = tuple(
+        cluster(chance.uniform(120, 1800), money(f"{chance.uniform(0.05, 3):.4f}"), 300)
+        for _ in range(8)
+    )
+    problem = Problem(clusters, 100_000, lowest_budget(clusters, 100_000))
+    solved = []
+    solve = milp_module._solve
+    monkeypatch.setattr(milp_module, "_solve", lambda *a: solved.append(a) or solve(*a))
+    assert same(briefly(problem), knapsack(problem))
+    assert 0 < len(solved) <= 3 * LOOKS
 
 
 def test_a_most_number_of_machines_is_kept_and_used_well() -> None:

@@ -361,3 +361,49 @@ def _failed(bag: int, task: int, attempt: int) -> Result:
 
 def _done(bag: int, task: int) -> Result:
     return Result(BagId(bag), TaskId(task), 1, 0, 0, 0.01, 0.0, 0.0, 100, 0, "", 0)
+
+
+LIES: dict[str, Callable[[Result], Result]] = {
+    "a task that waits": lambda told: told._replace(task=TaskId(3)),
+    "an attempt that is not": lambda told: told._replace(attempt=7),
+    "a task that is not": lambda told: told._replace(task=TaskId(99)),
+    "another bag's": lambda told: told._replace(bag=BagId(2)),
+    "a bag to come": lambda told: told._replace(bag=BagId(3)),
+    "by its number another bag's": lambda told: told._replace(task=TaskId(1 << 40)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_a_result_of_what_a_worker_was_not_given_is_not_recorded(
+    master: Master, client: Client, hand: Access, lie: str
+) -> None:
+    """Nor is it when the bag comes that it was told of; the true results count."""
+    async with peer(hand) as liar:
+        await liar.hello(slots=1)
+        one = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+        two = (await client.ask("submit", sweep=sweep(4)))["bag"]
+        (order,) = (await liar.hear(Run)).orders
+        told = _done(one, order.task)._replace(attempt=order.attempt)
+        if order.task == 3:  # it is the one that runs
+            LIES["a task that waits"] = lambda told: told._replace(task=TaskId(2))
+        await liar.say(Results(1, (LIES[lie](told),)))
+        await liar.hear(ResultsStored)
+        assert [row for bag in (one, two) for row in await results(client, bag)] == []
+    await client.ask("cancel", bag=one)
+    assert (await over(client, two))["done"] == 4
+    assert {row["cluster"] for row in await results(client, two)} == {"here"}
+
+
+@pytest.mark.parametrize("seconds", [1e300, 1e6])
+async def test_no_task_ran_longer_than_by_the_masters_clock(
+    master: Master, client: Client, hand: Access, seconds: float
+) -> None:
+    async with peer(hand) as liar:
+        await liar.hello(slots=1)
+        bag = (await client.ask("submit", sweep=sweep(2), offerings=[_manual()]))["bag"]
+        for serial in (1, 2):
+            (order,) = (await liar.hear(Run)).orders
+            told = _done(bag, order.task)._replace(attempt=order.attempt, wall_seconds=seconds)
+            await liar.say(Results(serial, (told,)))
+        assert (await over(client, bag))["done"] == 2
+        assert all(0 <= row["wall_seconds"] < 60 for row in await results(client, bag))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 Ended = Callable[[Any, int], None]
-"""Called with what was given to `watch` and the process id, which is still that of the zombie."""
+"""A callback: it gets what `watch` was given and the process id, which still is the zombie's."""
 
 
 class Reaper(Protocol):

@@ -145,6 +145,7 @@ class Machine:
     # --- tasks -----------------------------------------------------------------------------------
 
     def take(self, attempt: Attempt, now: float) -> None:
+        attempt.ordered_at = now
         if len(self.active) < self.slots:
             attempt.since = now
             self.active[attempt.task] = attempt

@@ -48,7 +48,7 @@ class Phase(Enum):
 
 
 class ClusterState:
-    """What is known of one offering."""
+    """An offering, and what is known of it."""
 
     __slots__ = (
         "boot_seconds_sum",
@@ -92,13 +92,13 @@ class ClusterState:
 
     @property
     def with_its_boot(self) -> Offering:
-        """As planned with: a machine does not work while it boots, no more than while it stops."""
+        """The offering as planned with: a machine works as little while it boots as at its stop."""
         lost = self.offering.boundary_seconds + self.boot_seconds
         return replace(self.offering, boundary_seconds=lost)
 
 
 class Sample:
-    """The state of the sampling phase (science.md, section 6)."""
+    """The state of the sampling phase."""
 
     __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
 
@@ -203,7 +203,7 @@ class Run:
 
     @property
     def due_at(self) -> float | None:
-        """When the user wants it done: by a word that was taken, or by what was submitted."""
+        """The time when the user wants it done: by a word that was taken, or by the submission."""
         if self.deadline_at is not None or self.settings.deadline_seconds is None:
             return self.deadline_at
         return self.began_at + self.settings.deadline_seconds
@@ -230,7 +230,7 @@ class Run:
         return [m for m in self.living[cluster].values() if m.staying]
 
     def spent(self) -> Money:
-        """For ATUs that machines have entered."""
+        """The money for ATUs that machines have entered."""
         running = (
             charge(m.offering, self.now - m.charged_since)
             for m in self.alive()
@@ -251,7 +251,7 @@ class Run:
     # --- what is known ---------------------------------------------------------------------------
 
     def elapsed(self, cluster: int) -> list[float]:
-        """How long each running task of a cluster has been running."""
+        """The time that each running task of a cluster has been running."""
         return [
             self.now - attempt.since
             for machine in self.living[cluster].values()
@@ -264,7 +264,7 @@ class Run:
         return [c for c in self.clusters if c.profile.count]
 
     def planning_clusters(self, *, standing: bool = True) -> tuple[Cluster, ...]:
-        """What the planner may use: T_i with running tasks, and how many machines can be had.
+        """The clusters to plan with: T_i with running tasks, and the number of machines to be had.
 
         With `standing` the machines that are there count even of an offering that gives no more.
         """
@@ -301,12 +301,12 @@ class Run:
             self.tasks.stopped[task] = cluster, seconds
 
     def outlasted(self, task: TaskId) -> float:
-        """For how long a stopped attempt of it had run, on the canonical cluster; 0: none was."""
+        """The time that a stopped attempt of it had run, on the canonical cluster; 0: none was."""
         stopped = self.tasks.stopped.get(task)
         return self.to_canonical(*stopped) if stopped else 0.0
 
     def true_seconds(self, task: TaskId, cluster: int) -> float:
-        """What the task takes there in truth, as a clairvoyant policy may ask."""
+        """The true runtime of the task there, as a clairvoyant policy may ask."""
         assert self._oracle is not None
         return self._oracle(task, cluster)
 

@@ -51,12 +51,13 @@ MOVES: Final[Mapping[tuple[int, Move], TaskState]] = {
 class Attempt:
     """One execution, queued or running on a machine."""
 
-    __slots__ = ("attempt", "machine", "sampling", "since", "task")
+    __slots__ = ("attempt", "machine", "ordered_at", "sampling", "since", "task")
 
     def __init__(self, task: TaskId, attempt: int, machine: MachineId, *, sampling: bool) -> None:
         self.task = task
         self.attempt = attempt
         self.machine = machine
+        self.ordered_at = 0.0  # set by the machine, too
         self.since = 0.0  # when it got a slot; set by the machine
         self.sampling = sampling  # wanted for its runtime even when the task is done elsewhere
 
@@ -71,6 +72,7 @@ class TaskBook:
         "failures",
         "in_flight",
         "losses",
+        "lost",
         "running",
         "states",
         "stopped",
@@ -87,6 +89,7 @@ class TaskBook:
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
         self.losses: dict[TaskId, int] = {}
+        self.lost: dict[tuple[TaskId, int], Attempt] = {}  # with their machines, which may return
         self.stopped: dict[TaskId, tuple[int, float]] = {}  # on which cluster, after how long
 
     def __len__(self) -> int:
@@ -135,13 +138,39 @@ class TaskBook:
             copies.append(attempt)
         return attempt
 
-    def adopt(self, task: TaskId, number: int, machine: MachineId) -> Attempt | None:
-        """A machine that had been given up still has this attempt; None when it is not wanted."""
+    def adopt(
+        self, task: TaskId, number: int, machine: MachineId, *, renumbered: bool
+    ) -> Attempt | None:
+        """A machine that had been given up still has this attempt; None when it is not wanted.
+
+        One that was `renumbered` since has what another number was given.
+        """
+        lost = self.lost.get((task, number))
+        if lost is None or not (renumbered or lost.machine == machine):
+            return None
         if self.states[task] not in (TaskState.WAITING, TaskState.RUNNING):
             return None
+        del self.lost[task, number]
         attempt = self.send(task, machine)
         attempt.attempt = number
         return attempt
+
+    def ordered(self, task: TaskId, number: int, machine: MachineId) -> Attempt | None:
+        """The attempt that this machine was given and has not told the end of."""
+        for attempt in self.running.get(task, ()):
+            if attempt.attempt == number and attempt.machine == machine:
+                return attempt
+        lost = self.lost.get((task, number))
+        return lost if lost and lost.machine == machine else None
+
+    def was_sent(self, task: TaskId, number: int) -> bool:
+        """Some machine was given this attempt, some time."""
+        return 0 <= task < len(self.states) and 0 < number <= self._attempts[task]
+
+    def lose(self, attempt: Attempt) -> None:
+        """Remove an attempt that may go on, and end, where nobody hears of it now."""
+        self.remove(attempt)
+        self.lost[attempt.task, attempt.attempt] = attempt
 
     def remove(self, attempt: Attempt) -> None:
         """The attempt is over; what becomes of the task is another move."""

@@ -1,4 +1,4 @@
-"""What a sample has shown, made into what is known of each cluster, and of all of them together."""
+"""Conversion of what a sample has shown into what is known of each cluster, and of all together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Observed = Mapping[TaskId, float]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """By the numbers of clusters, of which something has been observed."""
+    """Knowledge by the numbers of clusters, of which something has been observed."""
 
     profiles: Mapping[int, RuntimeProfile]
     lines: Mapping[int, Line]  # from the canonical cluster to each
@@ -40,7 +40,7 @@ def by_regression(observed: Mapping[int, Observed]) -> Learned:
 
 
 def by_means(runtimes: Mapping[int, Sequence[float]]) -> Learned:
-    """Without tasks in common, the ratio of mean runtimes converts between clusters."""
+    """Draw lines by the ratio of mean runtimes, for clusters without tasks in common."""
     profiles = {k: RuntimeProfile(seconds) for k, seconds in runtimes.items()}
     lines: dict[int, Line] = {}
     for k, profile in profiles.items():

@@ -47,10 +47,10 @@ class Line:
 
 
 SAME: Final = Line(0.0, 1.0, error=0.0)
-"""From a cluster to itself."""
+"""The line from a cluster to itself."""
 
 UNTRIED: Final = Line(0.0, 1.0, doubt="no task of the sample has ended there")
-"""To a cluster that the sample tells nothing of: the ratio comes with the first tasks there."""
+"""The line to a cluster that the sample tells nothing of: its first tasks tell the ratio."""
 
 
 def fit(base: Sequence[float], other: Sequence[float]) -> Line:

@@ -7,7 +7,7 @@ of clusters differ by more than that, trust `knapsack`, which is exact.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from bats.common import billing
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import Money
 from bats.master.brain.planning.bounded import speed_if_split
+from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.planning.problem import (
     TIE,
@@ -30,6 +31,7 @@ from bats.master.brain.planning.problem import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LOOKS = 2  # at whole machines, each billed otherwise, while the master answers nobody
 AHEAD = 64  # looks at split machines before one at whole ones: they take microseconds each
 SCALE = 1e6  # HiGHS stops at gaps of 1e-6: numbers this size make that 1e-12
 
@@ -41,24 +43,38 @@ class SideConstraints:
     most_machines: int | None = None
 
 
-def milp(problem: Problem, side: SideConstraints | None = None) -> Plan | None:
+def briefly(problem: Problem) -> Plan | None:
+    """As a master plans by it: what takes more than some looks is left to `knapsack`.
+
+    The count of looks is the same whenever a journal is replayed; seconds would not be.
+    """
+    return milp(problem, looks=LOOKS)
+
+
+def milp(
+    problem: Problem, side: SideConstraints | None = None, *, looks: float = math.inf
+) -> Plan | None:
     """Like `knapsack`, except that under side constraints free machines may stay unused too."""
     if problem.tasks <= 0:
         return nothing_to_do(problem.clusters)
     most = limits(problem.clusters, problem.tasks)
     if not any(most) or problem.budget < least_cost(problem):
         return None
-    fastest = _fill(problem, most, (0,) * len(most), Money(0), side)
-    if fastest.speed <= 0:
+    plan = plan_of(problem.clusters, problem.tasks, most)
+    if side is not None:
+        plan = _fill(problem, most, (0,) * len(most), Money(0), side)
+    if plan.speed <= 0:
         return None
-    makespan = max(fastest.makespan_seconds, problem.known_seconds)
-    plan = fastest
+    makespan = max(plan.makespan_seconds, problem.known_seconds)
     bills: tuple[int, ...] = ()
     while problem.in_time(makespan):
         makespan = _ahead(problem, most, makespan)
         before, bills = bills, _bills(problem, makespan)
         if bills == before and plan.cost <= problem.budget:
             return plan
+        if looks < 1:
+            return knapsack(replace(problem, known_seconds=makespan))
+        looks -= 1
         plan = _fill(problem, most, bills, problem.budget, side)
         if plan.speed <= 0:
             return None

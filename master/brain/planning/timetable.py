@@ -27,7 +27,7 @@ from bats.common.offering import Offering
 
 STRIDE: Final = 1.3
 STEP: Final = 1.02
-"""Whether there is an end that can be paid is looked for in strides, the soonest then in steps."""
+"""Strides in which an end that can be paid is looked for; the soonest then is, in steps."""
 
 HALVINGS: Final = 10
 
@@ -38,11 +38,11 @@ FINEST: Final = 16
 """ATUs much shorter than a task are looked at several at a time, a task lasting so many."""
 
 SMOOTH: Final = 4
-"""Where a task lasts so many ATUs, half of one is added for rounding instead of looking at each."""
+"""The ATUs per task from which half of one is added for rounding instead of looking at each."""
 
 
 MANY: Final = 10
-"""So many steps are summed one by one in the time that all of them take at once."""
+"""The number of steps that can be summed one by one in the time of all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """How many machines of a group are paid on, and for how many ATUs each."""
+    """A number of machines of a group that are paid on, and for how many ATUs each."""
 
     group: Group
     count: int
@@ -79,7 +79,7 @@ class Timetable:
 
 
 class Residual:
-    """How long what runs at some moment will still run: P(R > x) = E(X - x)⁺/E(X)."""
+    """The time that what runs at some moment will still run: P(R > x) = E(X - x)⁺/E(X)."""
 
     def __init__(self, sample: Sequence[float]) -> None:
         self._sorted = sorted(sample)
@@ -94,7 +94,7 @@ class Residual:
         return self._sorted[-1]
 
     def remaining(self, tau: float) -> float:
-        """What a task that has run for τ should still take; the mean of those known to be longer.
+        """The time that a task of age τ should still take: the mean of those known to be longer.
 
         Beyond all that is known as long again as the mean: such a tail has no memory.
         """
@@ -103,7 +103,7 @@ class Residual:
         return self._beyond[at] / longer - tau if longer else self.mean
 
     def lasts(self, tau: float) -> float:
-        """What a task that takes longer than τ should take in all."""
+        """The time that a task which takes longer than τ should take in all."""
         return tau + self.remaining(tau)
 
     def exceeds(self, x: float) -> float:
@@ -125,7 +125,7 @@ class Residual:
         return max(0.0, mean), max(0.0, square)
 
     def steps_begun(self, x: float, step: float) -> tuple[float, float]:
-        """Of steps that begin at x, x + step, ...: how many R reaches, and its mean square.
+        """The steps begun at x, x + step, ...: how many R reaches, and its mean square.
 
         The sum of P(R > x + k·step) over all k, and of (2k + 1) times it: for each runtime the
         terms are those of a polynomial in k.
@@ -153,7 +153,7 @@ def _from_the_end(values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What is to be done: N tasks, of which the runtimes in `residual` are known."""
+    """Work to be done: N tasks, of which the runtimes in `residual` are known."""
 
     tasks: float  # N
     waste: float  # w
@@ -161,12 +161,12 @@ class Errand:
     deviations: float = 0.0  # room for the tail, in standard deviations of what it costs
 
     def with_room(self, noise: float, z: float) -> "Errand":
-        """For z standard deviations: of the tasks' mean, by its `noise`, and of the tail's cost."""
+        """The errand with room for z deviations of the tasks' mean and of the tail's cost."""
         return replace(self, tasks=self.tasks * (1 + z * noise), deviations=max(0.0, z))
 
 
 def soonest(groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
-    """None when the money does not suffice."""
+    """The soonest end; None when the money does not suffice."""
     begin = _everything(groups, errand)
     if math.isinf(begin):
         return None
@@ -223,7 +223,7 @@ def _latest(groups: Sequence[Group], errand: Errand) -> float:
 
 
 def _everything(groups: Sequence[Group], errand: Errand) -> float:
-    """When the bag is empty with every machine there is."""
+    """The time when the bag is empty with every machine there is."""
 
     def done(end: float) -> float:
         return sum(g.count * _through(g, end, errand.waste) for g in groups)

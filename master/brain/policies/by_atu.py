@@ -50,7 +50,7 @@ class ByAtu(PaidTime):
         return replace(cluster.offering, boundary_seconds=0.0)
 
     def works_until(self, machine: MachineView, now: float) -> float:
-        """What is reserved is entered; the paper knows no boundary."""
+        """The end of what is reserved: it is entered, and the paper knows no boundary."""
         return machine.paid_until(now)
 
     def entered(self, machine: MachineView, now: float) -> int:
@@ -61,7 +61,7 @@ class ByAtu(PaidTime):
 
 
 def _better_left_to_others(run: RunView, machine: MachineView) -> bool:
-    """Whether a last task might not end here before the machine must go, and would elsewhere."""
+    """True if a last task might not end here before the machine must go, and would elsewhere."""
     if run.tasks.waiting > sum(len(group) for group in run.living):
         return False
     c = run.clusters[machine.cluster]
@@ -73,7 +73,7 @@ def _better_left_to_others(run: RunView, machine: MachineView) -> bool:
 
 
 def _sample_keeps(run: RunView, machine: MachineView) -> bool:
-    """Whether the sample needs this machine beyond its paid ATUs.
+    """True if the sample needs this machine beyond its paid ATUs.
 
     It does while the machine runs a sample task, or when sample tasks are left and no other
     machine of the cluster stays; and one machine of the most profitable type goes on until the

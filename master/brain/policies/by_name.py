@@ -30,14 +30,14 @@ PROVISIONERS: Final[dict[str, Callable[[Settings], Provisioner]]] = {
     PAPER: lambda _settings: Paper(),
     COST_BLIND: lambda s: CostBlind(s.prudence) if s.prudence else CostBlindByAtu(),
 }
-"""Which machines are bought and when, by name; one of your own is one more entry."""
+"""Provisioners by name: which machines are bought and when. One of your own is one more entry."""
 
 SAMPLERS: Final[dict[str, Sampler]] = {
     "regression": Regression(),
     "implicit": Implicit(),
     "none": NoSample(),
 }
-"""How runtimes are learned, by the name given as `sampling`; one of your own is one more."""
+"""Samplers, by the name given as `sampling`: how runtimes are learned. Your own is one more."""
 
 REPLICATORS: Final[dict[str, Replicator]] = {
     "none": NoCopies(),
@@ -47,7 +47,7 @@ REPLICATORS: Final[dict[str, Replicator]] = {
     "migration+replication": Migration(),
     "perfect": Perfect(),
 }
-"""What idle machines copy, by the name that is given as `tail`; one of your own is one more."""
+"""Replicators, by the name given as `tail`: what idle machines copy. Your own is one more."""
 
 
 _KINDS: Final[tuple[tuple[str, str, Mapping[str, object]], ...]] = (
@@ -60,7 +60,7 @@ _KINDS: Final[tuple[tuple[str, str, Mapping[str, object]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """What decides for one bag."""
+    """The policies that decide for one bag."""
 
     provisioner: Provisioner
     sampler: Sampler
@@ -69,7 +69,7 @@ class Policies:
 
 
 def possible_here(settings: Settings) -> tuple[Settings, list[str]]:
-    """What a master can decide by, and in sentences where that is not what the settings name.
+    """Settings that a master can decide by; and, in sentences, what was named and is not.
 
     They may be of another release, or name a policy that some other program had registered.
     """
@@ -100,7 +100,7 @@ def policies_of(settings: Settings) -> Policies:
 
 
 def _provisioner(settings: Settings) -> Provisioner:
-    """Until 0.1.0 it had no name: two other settings told which one it was, and still do."""
+    """The provisioner's name. Until 0.1.0 it had none: two other settings told which one it was."""
     name = settings.provisioner
     if SAMPLERS[settings.sampling].blind:
         name = COST_BLIND

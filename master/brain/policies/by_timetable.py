@@ -1,4 +1,4 @@
-"""By timetable: for every machine whether it stays, for the soonest end with room for error.
+"""A provisioner by timetable: for every machine whether it stays, for the soonest end with room.
 
 Room is for three things that the formulas of the paper leave out. The mean runtime is known with
 an error of spread/√n. A slot wastes, when its paid time ends, what it has spent on a task that did
@@ -27,10 +27,10 @@ from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.readonly import RunView
 
 LOOKS: Final = 100
-"""So often a plan is looked at, at the most, before the work that is left is done."""
+"""The most looks at a plan before the work that is left is done."""
 
 SHARES: Final = (1.0, 0.5, 0.0)
-"""Of the room that a mix is to have: what is tried to keep."""
+"""Shares of the room for a mix that are tried, the largest first."""
 
 
 class ByTimetable(Provisioner):
@@ -50,7 +50,7 @@ class ByTimetable(Provisioner):
         return Aim(prospects.look_ahead(run), cause) if run.tasks.waiting else None
 
     def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:
-        """Who leaves is decided anew each time; machines are asked for only where it surely helps.
+        """Decide anew who leaves; machines are asked for only where it surely helps.
 
         That is when the end comes sooner by more than the error of its estimate, or when those
         that are there cannot do it.
@@ -82,7 +82,7 @@ class ByTimetable(Provisioner):
         return tuple(mix)
 
     def interval_seconds(self, run: RunView, shortest: float) -> float:
-        """Whatever the ATU, nothing is decided anew before a good part of a task has passed."""
+        """The interval, which whatever the ATU is a good part of a task."""
         known = [c.profile.mean_done for c in run.known()]
         if not known:
             return max(shortest, (run.now - run.began_at) / 12)
@@ -116,5 +116,5 @@ class ByTimetable(Provisioner):
 
 
 def _in_time(run: RunView) -> bool:
-    """Whether there is a deadline that can still be met."""
+    """True if there is a deadline that can still be met."""
     return run.deadline_at is not None and not run.missed and run.now < run.deadline_at

@@ -1,4 +1,4 @@
-"""What runs is an investment: machines are held to the ends of tasks (science.md, section 12).
+"""Investments in what runs: machines are held to the ends of tasks.
 
 A task that is begun obliges: money for it must be there until it ends, and stopping it costs what
 it ran. So a machine's reserve reaches ahead to what is billed anyway or to the expected end of
@@ -38,7 +38,7 @@ LEASES: Final = 1.5
 """A lease that must be renewed is reserved for so many times."""
 
 PLENTY: Final = 4.0
-"""With money for so many tasks on each machine, one more is begun without a closer look."""
+"""The tasks per machine for which money is plenty: one more is begun without a closer look."""
 
 JOIN_SECONDS: Final = 600.0
 """A machine that is billed by less than that may take so long to join."""
@@ -48,7 +48,7 @@ class Investing(PaidTime):
     patience_seconds = JOIN_SECONDS
 
     def to_begin(self, run: RunView, machine: MachineView, *, paid_only: bool) -> float | None:
-        """It fits into paid time, or the money lasts for it."""
+        """Seconds to begin a task: none if it fits into paid time, its length if money lasts."""
         if fits(run, machine):
             return 0.0
         if paid_only or machine.leaving or run.phase is Phase.CHOOSING:
@@ -61,7 +61,7 @@ class Investing(PaidTime):
         return (1 + SLACK) * known.mean_done
 
     def to_sample(self, run: RunView, machine: MachineView) -> float | None:
-        """It is begun with as much money as its first step takes."""
+        """Seconds to begin a task of the sample: its first step."""
         if fits(run, machine):
             return 0.0
         known = lengths(run, machine.cluster)
@@ -101,14 +101,14 @@ class Investing(PaidTime):
         return reach(run, machine)
 
     def to_renew(self, run: RunView, machine: MachineView) -> float | None:
-        """For the lease and a part more, so that it need not be done again at once."""
+        """Seconds for the lease and a part more, so that it need not be done again at once."""
         return max(reach(run, machine), LEASES * machine.offering.lease_seconds)
 
     def as_planned(self, cluster: ClusterView) -> Offering:
         return cluster.with_its_boot
 
     def works_until(self, machine: MachineView, now: float) -> float:
-        """What is reserved need not be entered."""
+        """The end of what it may work: what is reserved need not be entered."""
         return machine.billed_until(now) - machine.offering.boundary_seconds
 
     def entered(self, machine: MachineView, now: float) -> int:
@@ -120,7 +120,7 @@ class Investing(PaidTime):
 
 
 def reach(run: RunView, machine: MachineView) -> float:
-    """How far ahead a machine that runs something is reserved at a time, in seconds from now."""
+    """The seconds from now for which a machine that runs something is reserved at a time."""
     ahead = 0.0
     for attempt in machine.active.values():
         tau = run.now - attempt.since
@@ -148,7 +148,7 @@ def _why_not_held(run: RunView, machine: MachineView) -> str:
 
 
 def _nothing_better(run: RunView, machine: MachineView, known: ProfileView) -> bool:
-    """Whether nothing else runs that needs the money, and it should do for one more task."""
+    """True if nothing else runs that needs the money, and it should do for one more task."""
     if any(other.active for other in run.alive() if not other.offering.free):
         return False
     left = run.ledger.left or 0
@@ -158,7 +158,7 @@ def _nothing_better(run: RunView, machine: MachineView, known: ProfileView) -> b
 
 
 def _affordable(run: RunView, machine: MachineView, known: ProfileView) -> bool:
-    """Whether the money lasts for what runs, and for one more, to the quantile."""
+    """True if the money lasts for what runs, and for one more, to the quantile."""
     left = run.ledger.left
     if left is None:
         return True

@@ -1,6 +1,6 @@
 """A mix of machines for the money and the tasks left, kept until reality falls behind it.
 
-It is bought as in the paper (T §2.2.3; science.md, 4 and 8), by the planner that the bag names.
+It is bought as in the paper (T §2.2.3), by the planner that the bag names.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ MEANINGFUL: Final = 0.9
 """A faster mix is taken when it needs at most this share of the time: estimates waver by less."""
 
 Shares = tuple[float, ...]
-"""Of the room for error that is wanted: what is tried to keep."""
+"""Shares of the wanted room for error that are tried, the largest first."""
 
 
 def plan(
@@ -51,7 +51,7 @@ def most_of_the_best(
     tasks: int,
     price_of_one: Callable[[Cluster], Money],
 ) -> Mix:
-    """As many machines as the money can start of the kind that does most for it."""
+    """The most machines that the money can start, of the kind that does most for it."""
     money = prospects.money_left(run)
     mix = free_machines(run, clusters)
     prices = {

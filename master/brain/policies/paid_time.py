@@ -1,4 +1,4 @@
-"""What the time of a machine is paid for: what may begin in it, and whether it is paid on."""
+"""Paid time of machines: what may begin in it, and whether it is paid on."""
 
 from enum import Enum
 from typing import Protocol
@@ -9,7 +9,7 @@ from bats.master.brain.views.readonly import ClusterView, MachineView, RunView
 
 
 class Copies(Enum):
-    """What an idle machine may run copies of."""
+    """The copies that an idle machine may run."""
 
     ANY = "any"
     SOONER = "sooner"  # what should end sooner there: it has to be paid for
@@ -17,15 +17,15 @@ class Copies(Enum):
 
 
 class PaidTime(Protocol):
-    """How machines that are there are used and paid, whatever was planned to be bought."""
+    """The use and payment of machines that are there, whatever was planned to be bought."""
 
     patience_seconds: float
-    """How long a machine is waited for beyond its first ATU."""
+    """The seconds that a machine is waited for beyond its first ATU."""
 
     # --- what is begun ---------------------------------------------------------------------------
 
     def to_begin(self, run: RunView, machine: MachineView, *, paid_only: bool) -> float | None:
-        """For how long to reserve the machine, so that one more task may begin on it.
+        """The seconds to reserve the machine so that one more task may begin on it.
 
         0: it may begin as it is; None: it may not. `paid_only`: the sample has no use for more
         than what is paid for anyway.
@@ -41,19 +41,19 @@ class PaidTime(Protocol):
     # --- who is paid on --------------------------------------------------------------------------
 
     def buys_work(self, run: RunView, machine: MachineView) -> bool:
-        """Whether more is bought with its next ATU than the end of what it runs."""
+        """True if more is bought with its next ATU than the end of what it runs."""
         ...
 
     def why_stop(self, run: RunView, machine: MachineView) -> str:
-        """Why it should not be paid on when its paid time ends; "" when it should."""
+        """The reason why it should not be paid on when its paid time ends; "" when it should."""
         ...
 
     def to_pay(self, run: RunView, machine: MachineView) -> float | None:
-        """For how long to reserve a machine that is paid on; None: for an ATU more."""
+        """The seconds to reserve a machine that is paid on; None: for an ATU more."""
         ...
 
     def to_renew(self, run: RunView, machine: MachineView) -> float | None:
-        """For how long to reserve one whose lease outlasts its ATUs; None: no longer than it is."""
+        """The seconds to reserve one whose lease outlasts its ATUs; None: no longer than it is."""
         ...
 
     # --- how it is counted -----------------------------------------------------------------------
@@ -67,7 +67,7 @@ class PaidTime(Protocol):
         ...
 
     def entered(self, machine: MachineView, now: float) -> int:
-        """How many ATUs count as spent."""
+        """The number of ATUs that count as spent."""
         ...
 
     def spent(self, run: RunView) -> Money: ...

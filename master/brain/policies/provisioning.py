@@ -15,29 +15,29 @@ from bats.master.brain.views.readonly import RunView
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What the machines of a bag are led to: a mix that will be kept, or who stays for how long."""
+    """The aim that a bag's machines are led to: a mix to be kept, or who stays for how long."""
 
     to: Plan | Ahead | None  # None: nothing finishes for the money; what does most for it, then
     cause: str
 
 
 class Provisioner(Protocol):
-    """Which machines a bag buys, and when.
+    """The policy of which machines a bag buys, and when.
 
     One of your own is best a subclass of one that is there.
     """
 
     time: PaidTime
-    """How the machines that are there are used and paid."""
+    """The use and payment of machines that are there."""
 
     room: float
-    """What plans keep for what is not known yet, in standard errors."""
+    """The room of plans for what is not known yet, in standard errors."""
 
     samples: bool
-    """Whether runtimes are learned first; if not, all machines are had from the beginning."""
+    """True if runtimes are learned first; if not, all machines are had from the beginning."""
 
     learns_on: bool
-    """Whether work goes on while the sample is completed and nobody has chosen a schedule yet.
+    """True if work goes on while the sample is completed and nobody has chosen a schedule yet.
 
     If not, the sample has its size first, and costs what is reserved until somebody chooses.
     """
@@ -47,7 +47,7 @@ class Provisioner(Protocol):
     def plan(
         self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook, cause: str
     ) -> Aim | None:
-        """When something has happened; None: all stays as it is."""
+        """The aim when something has happened; None: all stays as it is."""
         ...
 
     def watch(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Aim | None:
@@ -55,27 +55,27 @@ class Provisioner(Protocol):
         ...
 
     def most_for_money(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Mix:
-        """What to go on with if nothing finishes for the money."""
+        """The aim to go on with if nothing finishes for the money."""
         ...
 
     def interval_seconds(self, run: RunView, shortest: float) -> float:
-        """How often to watch; `shortest` is a small part of an ATU."""
+        """The seconds from look to look; `shortest` is a small part of an ATU."""
         ...
 
     # --- what to tell ----------------------------------------------------------------------------
 
     def offered(self, run: RunView) -> tuple[Cluster, ...]:
-        """What the schedules on offer reckon with."""
+        """The clusters that the schedules on offer reckon with."""
         ...
 
     def allowed(self, run: RunView, by_schedule: Money) -> Money:
-        """What may be spent from the choice of a schedule on that promises to do with so much."""
+        """The money to spend from the choice of a schedule on that promises to do with so much."""
         ...
 
     def least_money(self, run: RunView, room: float = 0.0) -> Money | None:
-        """What finishing takes from now on, with so much room; None if no machines can do it."""
+        """The money to finish from now on, with so much room; None if no machines can do it."""
         ...
 
     def means(self, run: RunView) -> Means | None:
-        """What predictions may know of its room for error; None if it keeps none."""
+        """The means by which predictions know its room for error; None if it keeps none."""
         ...

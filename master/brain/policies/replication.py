@@ -1,4 +1,4 @@
-"""The tail: which running task an idle machine should run a second time (T ch. 5; science.md, 9).
+"""The tail: which running task an idle machine should run a second time (T ch. 5).
 
 For a task running on source s since τs: τc is τs on the canonical cluster, tc the mean of the
 known runtimes greater than τc, ts and tt what that makes on the source and on the target t.
@@ -23,16 +23,16 @@ from bats.master.brain.views.readonly import AttemptView, MachineView, RunView, 
 
 
 class Replicator(Protocol):
-    """Which running tasks idle machines run a second time, and when.
+    """The policy of which running tasks idle machines run a second time, and when.
 
     One of your own is a subclass that says what `copy` gives; the rest is as usual.
     """
 
     foreseen: Copying = NO_COPIES
-    """What predictions may count on of it: as long as it does not tell, on nothing."""
+    """The copying that predictions may count on; as long as it does not tell, none."""
 
     clairvoyant: bool = False
-    """Whether it must know how long tasks will take, which only a simulator can tell."""
+    """True if it must know how long tasks will take, which only a simulator can tell."""
 
     def copy(self, run: RunView, machine: MachineView) -> TaskId | None:
         """The task to run on this idle machine, too, for as long as its time is paid for anyway."""
@@ -43,7 +43,7 @@ class Replicator(Protocol):
         return sooner_here(run, machine)
 
     def move(self, run: RunView, machine: MachineView) -> TaskId | None:
-        """Before the bag is empty: a task to begin anew here; where it runs it is stopped."""
+        """A task to restart here before the bag is empty, its slower original to be cancelled."""
         return None
 
 
@@ -85,7 +85,7 @@ class Stochastic(Replicator):
 
 
 class StochasticElseRandom(Replicator):
-    """That task; where there is none, any that runs on slower machines only."""
+    """The stochastic task; where there is none, any that runs on slower machines only."""
 
     foreseen = SOONER_OR_CHANCE
 
@@ -107,7 +107,7 @@ class Migration(Stochastic):
 
 
 class Perfect(Stochastic):
-    """As stochastic, knowing the true runtimes; for the simulator."""
+    """The choice of stochastic, knowing the true runtimes; for the simulator."""
 
     clairvoyant = True
 

@@ -1,4 +1,4 @@
-"""How runtimes are learned before money is committed (science.md, 2, 3, 6).
+"""The way to learn runtimes before money is committed (T §2.2.1, T ch. 3).
 
 Decoupled sampling replicates a few tasks on every cluster and shares the rest of the sample out;
 lines between clusters tell of each what was learned on others. Implicit sampling runs a sample on
@@ -16,13 +16,13 @@ SHARE_OF_BUDGET: Final = 5
 """A sample takes at most one part in so many of a budget that is known beforehand."""
 
 SHARE_OF_BAG: Final = 5
-"""Beyond paid time, at most one part in so many of the tasks is begun for the sample."""
+"""One task in so many, at the most, is begun for the sample beyond paid time."""
 
 REPLICATED_SHARE: Final = 20
 """One task in so many is run on every kind."""
 
 START_SECONDS: Final = 120.0
-"""What a machine may be charged for before its first task, as far as unknown."""
+"""The time that a machine may be charged for before its first task, as far as unknown."""
 
 
 class Common(NamedTuple):
@@ -33,21 +33,21 @@ class Common(NamedTuple):
 
 
 class Sampler(Protocol):
-    """How runtimes are learned: what runs on which machines, and what follows from it.
+    """The policy of how runtimes are learned: what runs on which machines, what follows from it.
 
     One of your own is a subclass that says how many machines it takes; the rest is as usual.
     """
 
     blind: bool = False
-    """Whether nothing is learned beforehand, so that no provisioner can plan."""
+    """True if nothing is learned beforehand, so that no provisioner can plan."""
 
     shared: bool = False
-    """Whether the clusters share one sample: what one of them still runs tells of all."""
+    """True if the clusters share one sample: what one of them still runs tells of all."""
 
     def machines(
         self, run: RunView, clusters: Sequence[ClusterView], size: int
     ) -> Sequence[int] | None:
-        """How many of each of these clusters, for a sample of so many tasks.
+        """The number of machines of each of these clusters, for a sample of so many tasks.
 
         None: one of each, as far as the budget pays for the sample.
         """
@@ -57,11 +57,11 @@ class Sampler(Protocol):
         return Common(0, drawn=False)
 
     def tasks_on(self, run: RunView, cluster: ClusterView, size: int) -> int | None:
-        """How many must have ended on the cluster; None: enough of all to plan with will do."""
+        """The tasks that must have ended there; None: enough of all to plan with will do."""
         return None
 
     def learn(self, observed: Mapping[int, Observed]) -> Learned:
-        """What the runtimes tell, by the numbers of the clusters that they stem from."""
+        """The knowledge from runtimes, by the numbers of the clusters that they stem from."""
         return by_means({k: tuple(here.values()) for k, here in observed.items()})
 
 
@@ -73,7 +73,7 @@ class Regression(Sampler):
     def machines(
         self, run: RunView, clusters: Sequence[ClusterView], size: int
     ) -> Sequence[int] | None:
-        """As many as the user allows (iw in the paper), with less money fewer."""
+        """The number of machines that the user allows (iw in the paper), with less money fewer."""
         settings = run.settings
         most = min(settings.initial_workers, size)
         for iw in (most, min(4, most), 1):
@@ -92,7 +92,7 @@ class Regression(Sampler):
         return None
 
     def common(self, run: RunView, size: int) -> Common:
-        """Of a small bag those that end first: they are the short ones."""
+        """Tasks to run on every kind; of a small bag the first to end: they are the short ones."""
         if sum(c.startable for c in run.clusters) < 2:
             return Common(0, drawn=False)
         count = min(run.settings.replicated, size)
@@ -119,7 +119,7 @@ class Implicit(Sampler):
 
 
 class NoSample(Sampler):
-    """Nothing is learned: every machine from the start, first come first served."""
+    """A sampler that learns nothing: every machine from the start, first come first served."""
 
     blind = True
 
@@ -133,6 +133,6 @@ class NoSample(Sampler):
 
 
 def _too_many(run: RunView, workers: Sequence[int]) -> bool:
-    """Whether their first tasks would be too much of the bag to learn which kind is best for it."""
+    """True if their first tasks are too much of the bag to learn which kind is best for it."""
     to_learn = run.provisioner.learns_on and len(workers) > 1
     return to_learn and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > run.settings.tasks

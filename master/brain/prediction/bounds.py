@@ -7,7 +7,7 @@ from bats.common.money import Money
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """With this confidence the bag ends within `makespan_seconds` and costs at most `cost`.
+    """The bag ends within `makespan_seconds` and costs at most `cost`, with this confidence.
 
     The budget asked about is never exceeded: its chance is that it suffices. The deadline's is that
     it is kept. Without one they are 1. The median run takes `median_seconds` and costs

@@ -1,4 +1,4 @@
-"""What a schedule will take and cost, with a probability: predictors by name.
+"""Predictors by name: what a schedule will take and cost, with a probability.
 
 `theory` is the interval of T ch. 4: quick, and blind to the tail. `resampling` draws what the
 bag's runtimes may be, given the sample, and runs the bag through the mix for each: with whole
@@ -59,7 +59,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How long would this mix take for N more tasks, and what would it cost from now on?
+    """A question: the time of this mix for N more tasks, and its cost from now on.
 
     Each cluster of the mix has a sample of runtimes, in seconds: its own, or that of another
     cluster converted. N leaves out what standing machines run now.
@@ -212,7 +212,7 @@ def _paid_through(question: Question, makespan_seconds: float) -> Money:
 
 
 def _places(question: Question, machines: list[int]) -> dict[int, Standing]:
-    """Which machines of the mix are there already."""
+    """The machines of the mix that are there already."""
     left = {i: [m for m in question.standing if m.cluster == i] for i in set(machines)}
     return {place: left[cluster].pop(0) for place, cluster in enumerate(machines) if left[cluster]}
 
@@ -224,7 +224,7 @@ def _costs(
     there: Mapping[int, Standing],
     scale: float,
 ) -> list[Money]:
-    """Of each run; `scale` is how many machines each column stands for."""
+    """The cost of each run; `scale` is how many machines each column stands for."""
     totals = [0] * busy.shape[0]
     for i in set(machines):
         offering = question.clusters[i].offering
@@ -244,7 +244,7 @@ def _costs(
 def _limited(
     question: Question, budget: Money, costs: Sequence[Money]
 ) -> tuple[float, float, float]:
-    """By what factors the budget delays the median run, that needs half of the room that is kept,
+    """Factors by which the budget delays the median run, that needs half of the room that is kept,
     and one that needs all of it; the chance that the budget suffices.
     """
     means = question.means
@@ -257,7 +257,7 @@ def _limited(
 
 
 def _line(base: Sequence[float], sample: Sequence[float]) -> Line:
-    """From the base's runtimes to another cluster's, quantile by quantile."""
+    """The line from the base's runtimes to another cluster's, quantile by quantile."""
     if sample is base or not sample:
         return SAME
     n = min(len(base), len(sample))

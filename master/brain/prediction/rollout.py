@@ -52,7 +52,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Slots:
-    """What each slot of each run does last: rows are runs, columns are slots."""
+    """The last task of each slot of each run: rows are runs, columns are slots."""
 
     kind: Ints  # which cluster
     ready: Floats  # when the slot can take its first task; NEVER where there is no slot
@@ -78,7 +78,7 @@ class Slots:
         return ~np.isnan(self.task)
 
     def makespans(self) -> Floats:
-        """When the last task of each run ends."""
+        """The end of the last task of each run."""
         return np.asarray(np.where(self.busy, self.end, 0.0).max(axis=1), dtype=np.float64)
 
 
@@ -105,7 +105,7 @@ def run_bag(slots: Slots, tasks: Floats, lines: Lines) -> None:
 
 
 class Copying(NamedTuple):
-    """What idle machines run copies of, in the tail."""
+    """The copying of idle machines in the tail."""
 
     sooner: bool  # of what should end sooner there, the task with the longest rest
     chance: bool  # else of any task that runs on slower machines

@@ -1,4 +1,4 @@
-"""What the engine asks of the driver. Never refused: what comes of a command is an event."""
+"""Commands of the engine to its driver. Never refused: what comes of one is an event."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -32,7 +32,7 @@ class RunTasks:
 
 @dataclass(frozen=True, slots=True)
 class KillTask:
-    """Its result is not wanted any more; answered by a KILLED ending."""
+    """Kill a task whose result is not wanted any more; answered by a KILLED ending."""
 
     machine: MachineId
     task: TaskId
@@ -41,7 +41,7 @@ class KillTask:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """These endings settle their tasks: each task is recorded once, by its first result.
+    """Record endings that settle their tasks: each task is recorded once, by its first result.
 
     They are those of the event that told them, so that whoever told more has it back.
     """
@@ -81,7 +81,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Why and since when a run begins and buys nothing."""
+    """The reason for which, and the time since when, a run begins and buys nothing."""
 
     reason: str
     since: float
@@ -92,7 +92,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Nothing is begun or bought until the user says how to go on; to be told with the ways."""
+    """A pause: nothing is begun or bought until the user says how to go on; told with the ways."""
 
     pause: Pause
 

@@ -1,4 +1,4 @@
-"""What can happen to a run. Every event is a fact of the journal; the time comes beside it."""
+"""Events of a run. Each is a fact of the journal; the time comes beside it."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -58,7 +58,7 @@ class Found:
 
 
 class Cause(Enum):
-    """Why a machine is gone, as far as the brain must tell it apart."""
+    """The cause of a machine's end, as far as the brain must tell it apart."""
 
     STOPPED = "stopped"  # as asked
     EXPIRED = "expired"  # its lease or time limit ended
@@ -77,7 +77,7 @@ class Gone:
 
 
 class AnyEnding(Protocol):
-    """How one attempt ended: the brain's share of a result, of which it asks for nothing else."""
+    """The end of one attempt: the brain's share of a result, which asks for nothing else of it."""
 
     @property
     def task(self) -> TaskId: ...
@@ -169,7 +169,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """These tasks were recorded as failed."""
+    """Tasks that were recorded as failed."""
 
     tasks: tuple[TaskId, ...]
 

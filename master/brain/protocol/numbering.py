@@ -38,7 +38,7 @@ def by_hand(machine: MachineId) -> bool:
 
 
 def from_journal(machine: MachineId, bag: BagId) -> MachineId:
-    """What a journal says, by today's numbers: there, low numbers were the bag's own machines."""
+    """The event of a journal by today's numbers: there, low ones were the bag's own machines."""
     return machine if machine > _OLD else MachineId(before_first(bag) + machine)
 
 
@@ -48,5 +48,5 @@ def from_table(machine: MachineId) -> MachineId:
 
 
 def in_old_tables(machine: MachineId) -> MachineId:
-    """What an old table calls this machine."""
+    """The number of this machine in an old table."""
     return MachineId(machine - BEFORE_BY_HAND) if by_hand(machine) else machine

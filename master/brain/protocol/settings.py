@@ -1,4 +1,4 @@
-"""What a run was asked to do: everything the engine is built from, as plain data."""
+"""Settings of a run: everything the engine is built from, as plain data."""
 
 import enum
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bats.common.offering import Offering
 
 
 class Sampling(enum.StrEnum):
-    """Ways to learn runtimes before money is committed (science.md, sections 3 and 6)."""
+    """Ways to learn runtimes before money is committed."""
 
     REGRESSION = "regression"  # few tasks on every cluster, lines between clusters
     IMPLICIT = "implicit"  # a full sample on every cluster

@@ -60,7 +60,7 @@ def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
 
 
 def _let_go(run: Run, staying: list[Machine], surplus: int) -> None:
-    """Those not charged yet are called off; then those whose paid time ends first."""
+    """Call off machines not charged yet; then let go of those whose paid time ends first."""
     order = sorted(
         staying, key=lambda m: (m.charged_since is not None, m.paid_until(run.now), m.id)
     )

@@ -1,4 +1,4 @@
-"""From the sample to a plan: schedules are offered, and the user's choice among them is taken."""
+"""Choosing, from the sample to a plan: schedules are offered, and the user's word is taken."""
 
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
@@ -95,7 +95,7 @@ def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
 
 
 def _called(run: Run, by_rule: Schedule | None, budget: Money | None) -> str:
-    """What decides: the deadline, a schedule by its name, or the budget."""
+    """The name of what decides: the deadline, a schedule, or the budget."""
     if run.deadline_at is not None:
         return "deadline"
     if by_rule is not None:
@@ -104,7 +104,7 @@ def _called(run: Run, by_rule: Schedule | None, budget: Money | None) -> str:
 
 
 def _revive(run: Run) -> None:
-    """More money for a bag that had run out of it."""
+    """Revive a bag that had run out of money and got more."""
     for number, state in enumerate(run.tasks.states):
         if state == TaskState.DROPPED:
             run.tasks.retry(TaskId(number))

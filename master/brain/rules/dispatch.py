@@ -1,4 +1,4 @@
-"""Which task goes to a machine that has room: a sample task, a random one, in the tail a copy."""
+"""Dispatch: the task for a machine with room, be it of the sample, a random one, or a copy."""
 
 from typing import Final
 
@@ -53,7 +53,7 @@ def fill(run: Run, machine: Machine) -> None:
 
 
 def _ahead(run: Run, machine: Machine) -> int:
-    """How many tasks to queue beyond the slots: none when tasks are long or few are left."""
+    """The number of tasks to queue beyond the slots: none when tasks are long or few are left."""
     if machine.hold_back or not machine.done_count:
         return 0
     if run.settings.at_once or run.settings.task_slots > 1:
@@ -117,19 +117,22 @@ def _copy(run: Run, machine: Machine) -> TaskId | None:
 
 
 def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
-    """Take in results. The first result of a task is recorded; its other copies are killed."""
+    """Take in results. The first result of a task is recorded; its other copies are killed.
+
+    Only what this machine was given counts.
+    """
     recorded: list[AnyEnding] = []
     for ending in endings:
-        attempt = None
-        if machine is not None:
-            attempt = machine.release(ending.task, ending.attempt, run.now)
-            if attempt is not None:
-                run.tasks.remove(attempt)
+        if machine is None or run.tasks.ordered(ending.task, ending.attempt, machine.id) is None:
+            continue
+        run.tasks.lost.pop((ending.task, ending.attempt), None)
+        attempt = machine.release(ending.task, ending.attempt, run.now)
+        if attempt is not None:
+            run.tasks.remove(attempt)
         if ending.outcome is Outcome.DONE:
             run.alike.broken = True
-            if machine is not None:
-                run.observe(machine, ending.task, ending.seconds)
-                sampling.ended(run, machine.cluster, ending.task)
+            run.observe(machine, ending.task, ending.seconds)
+            sampling.ended(run, machine.cluster, ending.task)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)
                 run.cancel_copies(ending.task, but_sample=run.phase is Phase.SAMPLING)
@@ -140,10 +143,10 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
                 if _failed(run, ending.task):
                     recorded.append(ending)
                 pausing.failed(run, ending.task, ending.why)
-        elif attempt is not None and machine is not None:
+        elif attempt is not None:
             run.stopped(ending.task, machine.cluster, ending.seconds)
             put_back_if_alone(run, ending.task)
-        if run.sample is not None and machine is not None:
+        if run.sample is not None:
             if ending.outcome is Outcome.KILLED:
                 _sample_again(run, machine.cluster, ending.task)
             else:
@@ -158,11 +161,11 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
 
 
 def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
-    """Its tasks go back into the bag. One that keeps losing machines is held to be the cause."""
+    """Put its tasks back into the bag. One that keeps losing machines is held to be the cause."""
     at_fault = cause is Cause.FAILED
     for attempt in list(machine.attempts()):
         ran = attempt.task in machine.active
-        run.tasks.remove(attempt)
+        run.tasks.lose(attempt)
         if attempt.sampling:
             _sample_again(run, machine.cluster, attempt.task)
         if run.tasks.states[attempt.task] != TaskState.RUNNING:
@@ -203,7 +206,7 @@ def _failed(run: Run, task: TaskId) -> bool:
 
 
 def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
-    """Whether the sample will run the task on another cluster, where it may succeed."""
+    """True if the sample will run the task on another cluster, where it may succeed."""
     sample = run.sample
     return (
         run.phase is Phase.SAMPLING

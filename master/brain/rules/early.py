@@ -20,17 +20,17 @@ from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import spread_and_error
 
 SHARES: Final = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
-"""How fast the kinds that are not known may be, of how fast they can be."""
+"""Shares of the speed that unknown kinds can have at best."""
 
 FEWEST: Final = 4
-"""Of fewer runtimes not even the spread is known."""
+"""The fewest runtimes of which the spread is known."""
 
 AT_BEST_SECONDS: Final = 1e-3
 """The runtime where nothing has run long enough to tell."""
 
 
 def hire(run: Run) -> None:
-    """With twice the usual room for error: what is asked for now cannot be called off."""
+    """Hire with twice the usual room for error: what is asked for now cannot be called off."""
     if run.phase is not Phase.SAMPLING or not sampling.plans_by_budget(run):
         return
     known = [c for c in run.clusters if sampling.enough(run, c) and len(_done(run, c)) >= FEWEST]
@@ -55,7 +55,7 @@ def hire(run: Run) -> None:
 
 
 def _at_best(run: Run, c: ClusterState, *, known: bool) -> Cluster:
-    """Of a kind that holds the sample up, what has been seen is a lower bound of the runtimes."""
+    """A cluster at its best: what a kind has shown that holds the sample up is a lower bound."""
     mean = fmean(_runtimes(run, c)) if known else sampling.least_mean(run, c)
     mean = max(mean, AT_BEST_SECONDS)
     limit = c.offering.max_machines if c.startable else 0

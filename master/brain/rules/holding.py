@@ -8,7 +8,7 @@ from bats.master.brain.views.investments import atus_until
 
 
 def begins(run: Run, machine: Machine, seconds: float | None) -> bool:
-    """Whether a task begins there that needs the machine to be reserved for so long."""
+    """True if a task begins there that needs the machine to be reserved for so long."""
     return seconds is not None and (seconds == 0.0 or cover(run, machine, seconds))
 
 

@@ -16,7 +16,7 @@ from bats.master.brain.protocol.commands import KillTask, Pause, Paused
 from bats.master.brain.rules import fleet, replanning, sampling
 
 REASON: Final = "the bag is paused"
-"""Why its machines end."""
+"""The reason for which machines of a paused run end."""
 
 
 def failed(run: Run, task: TaskId, why: str) -> None:
@@ -55,7 +55,7 @@ def pause(run: Run, reason: str, task: TaskId | None = None, *, again: bool = Fa
 
 
 def rest(run: Run, machine: Machine) -> None:
-    """It has room. What is paid for waits till that time ends; what is free can be had again."""
+    """Rest a machine with room: what is paid for waits till that ends, free ones stop."""
     if machine.offering.free and not machine.load:
         fleet.stop(run, machine, REASON)
         return
@@ -88,7 +88,7 @@ def resume(run: Run) -> None:
 
 
 def _take_up_the_sample(run: Run, machines: tuple[int, ...]) -> None:
-    """With as many machines as there were, and again what failed of the tasks for every kind.
+    """Take the sample up with as many machines as there were, and what failed of the tasks for all.
 
     Where no budget was given, what it may cost is counted from here on.
     """

@@ -1,4 +1,4 @@
-"""At the end of paid time: who is paid on, who stops, and when the run can only end."""
+"""Paying on at the end of paid time: who is paid on, who stops, when the run can only end."""
 
 from bats.common.money import Money
 from bats.common.offering import MANUAL
@@ -20,7 +20,7 @@ from bats.master.brain.views import needed
 
 
 def due(run: Run, machines: list[Machine]) -> None:
-    """Their paid time ends now: each is paid on or told to stop, the most profitable first."""
+    """Pay machines on whose paid time ends now, or stop them; the most profitable come first."""
     for machine in machines:
         if machine.id in run.hungry:
             dispatch.fill(run, machine)  # it may have just got a free slot
@@ -81,7 +81,7 @@ def _waited(run: Run, machine: Machine) -> float:
 
 
 def _why_stop(run: Run, machine: Machine) -> str:
-    """Why this machine should not be paid on; "" when it should."""
+    """The reason why this machine should not be paid on; "" when it should."""
     if machine.offering.free and machine.state is not MachineState.SILENT:
         return "the bag has ended" if run.phase is Phase.ENDING else ""
     if machine.draining:
@@ -99,7 +99,7 @@ def _why_stop(run: Run, machine: Machine) -> str:
 
 
 def stuck(run: Run) -> None:
-    """Nothing runs and nothing comes: try once more to buy machines, else end in good order."""
+    """Try once more to buy machines where nothing runs or comes, else end in good order."""
     if run.alive() or not run.tasks.unfinished or run.pause is not None:
         return
     if run.phase is Phase.SAMPLING:

@@ -1,4 +1,4 @@
-"""Moving the machines of a bag towards what its provisioner aims for (science.md, 4)."""
+"""Moving the machines of a bag towards what its provisioner aims for."""
 
 import math
 

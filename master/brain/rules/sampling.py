@@ -1,4 +1,4 @@
-"""The sampling phase: its machines are begun, and it ends when enough is known (science.md, 6)."""
+"""The sampling phase: its machines are begun, and it ends when enough is known."""
 
 from statistics import fmean
 
@@ -57,7 +57,7 @@ def begin(run: Run) -> None:
 
 
 def complete(run: Run) -> bool:
-    """Whether every cluster that takes part has its sample, or the bag is empty already."""
+    """True if every cluster that takes part has its sample, or the bag is empty already."""
     sample = run.sample
     if sample is None:
         return bool(run.settings.known)
@@ -93,7 +93,7 @@ def plans_by_budget(run: Run) -> bool:
 
 
 def enough(run: Run, c: ClusterState) -> bool:
-    """Whether so much is known of a cluster that it can be planned with, with room for error."""
+    """True if so much is known of a cluster that it can be planned with, with room for error."""
     sample = run.sample
     if sample is None:
         return False
@@ -118,7 +118,7 @@ def ended(run: Run, cluster: int, task: TaskId) -> None:
 
 
 def _not_worth_more(run: Run, c: ClusterState) -> bool:
-    """Whether what this kind still runs would cost more than it can tell.
+    """True if what this kind still runs would cost more than it can tell.
 
     That is when it has taken its part of the money, and is known to be dearer than another kind.
     """
@@ -134,7 +134,7 @@ def _not_worth_more(run: Run, c: ClusterState) -> bool:
 
 
 def least_mean(run: Run, c: ClusterState) -> float:
-    """What tasks take here at least, by what runs: as if it ended this moment.
+    """The least that tasks take here, by what runs: as if it ended this moment.
 
     Of tasks that have run on another kind already the ratio counts, of others their length.
     """
@@ -158,7 +158,7 @@ def least_mean(run: Run, c: ClusterState) -> float:
 
 
 def _price_of_task(run: Run, c: ClusterState) -> float | None:
-    """What an average task costs here at least; None while nothing is known."""
+    """The least price of an average task here; None while nothing is known."""
     assert run.sample is not None
     mean = _mean_so_far(run, c) if enough(run, c) else least_mean(run, c) or None
     return None if mean is None else _price(c, mean)
@@ -169,14 +169,14 @@ def _price(c: ClusterState, seconds: float) -> float:
 
 
 def _seems_cheapest(run: Run, cluster: int) -> bool:
-    """Whether no other kind may turn out cheaper for the work, by what has run so far."""
+    """True if no other kind may turn out cheaper for the work, by what has run so far."""
     prices = {c.index: _price_of_task(run, c) for c in _taking_part(run) if not c.offering.free}
     mine = prices.pop(cluster, None)
     return mine is None or all(price is not None and price >= mine for price in prices.values())
 
 
 def _worth_another(run: Run, c: ClusterState) -> bool:
-    """Whether one more task here leaves what is spent to learn within its share, at the worst.
+    """True if one more task here leaves the spending to learn within its share, at the worst.
 
     Work that is done counts as worth what it costs where it may turn out cheapest.
     """
@@ -214,7 +214,7 @@ def finish(run: Run) -> None:
 
 
 def continues(run: Run, machine: Machine) -> bool:
-    """Whether a machine begins tasks that have to be paid, while the sample goes on elsewhere.
+    """True if a machine begins tasks that must be paid, while the sample goes on elsewhere.
 
     Without a budget, until the sample has its size or its share of the bag; within one, on the
     kind that is cheapest as far as is known.
@@ -256,7 +256,7 @@ def begin_again(run: Run) -> bool:
 
 
 def leave_out_late(run: Run) -> None:
-    """After the patience, a cluster whose machines do not come is planned without."""
+    """Leave out, after the patience, a cluster whose machines do not come."""
     sample = run.sample
     if sample is None:
         return

@@ -27,7 +27,7 @@ FRUITLESS: Final = 6
 """The number of machines in a row that were paid for and ended without a task done."""
 
 SHARE: Final = 5
-"""So large a part of the money must be gone since a task ended before any of it counts."""
+"""One part in so many of the money must be gone since a task ended, before any of it counts."""
 
 
 def something_ended(run: Run) -> None:

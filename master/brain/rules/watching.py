@@ -1,4 +1,4 @@
-"""Watching the plan: it is changed when reality falls behind or offers better (science.md, 8)."""
+"""Watching the plan: it is changed when reality falls behind or offers better."""
 
 from bats.common.money import NOTHING, Money
 from bats.master.brain.books.state import Phase, Run

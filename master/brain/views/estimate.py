@@ -1,4 +1,4 @@
-"""What a task of the bag takes by what is known now: what ended, what runs, what was stopped."""
+"""Estimates of a task by what is known now: what ended, what runs, what was stopped."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from bats.master.brain.views.known import longer_than
 from bats.master.brain.views.readonly import ClusterView, RunView, TaskState
 
 FEW: Final = EXACT // 4
-"""Of more runtimes than these, those that still run tell next to nothing new."""
+"""The number of runtimes beyond which those that still run tell next to nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def estimate(run: RunView) -> Estimate:
 
 
 def typical_seconds(run: RunView, c: ClusterView) -> float:
-    """What tasks take here on average: by those that ended here, and by those that ended anywhere.
+    """The average runtime here: by tasks that ended here, and by those that ended anywhere.
 
     A few tasks of many lengths tell less of a kind's speed than the line through common ones.
     """
@@ -55,7 +55,7 @@ def typical_seconds(run: RunView, c: ClusterView) -> float:
 
 
 def _waiting(run: RunView, residual: Residual) -> float:
-    """One that was stopped is no average task: it is known to take longer than it had."""
+    """The tasks that wait. One that was stopped is no average task: it takes longer than it had."""
     return run.tasks.waiting + math.fsum(
         residual.lasts(run.outlasted(task)) / residual.mean - 1
         for task in run.tasks.stopped

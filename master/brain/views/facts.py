@@ -1,4 +1,4 @@
-"""What whoever drives an engine may know of it, as plain data: nothing here can be changed."""
+"""Facts for whoever drives an engine, as plain data: nothing here can be changed."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,7 +82,7 @@ class RunningTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileFacts:
-    """What is known of one offering."""
+    """The knowledge of one offering."""
 
     name: str
     known: int

@@ -1,4 +1,4 @@
-"""What the schedules offered now may come to: the questions a predictor is asked about them.
+"""Forecasts of the schedules on offer: the questions a predictor is asked about them.
 
 A question is plain data, so that it can be answered elsewhere while the run goes on: prediction
 takes longer than an event may. What is shown of a schedule is what its median run takes and costs:
@@ -38,7 +38,7 @@ def promised(run: RunView) -> tuple[Schedule, ...]:
 def questions(
     run: RunView, schedules: Sequence[Schedule], confidence: float = 0.9
 ) -> tuple[Question, ...]:
-    """One for each schedule, in their order.
+    """Questions, one for each schedule, in their order.
 
     The budget asked about is what its choice would allow; a cushion comes on top only if granted.
     """
@@ -74,7 +74,7 @@ def questions(
 
 
 def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
-    """What is left of it; machines that were asked for with the choice have had their part."""
+    """The money left of it; machines asked for with the choice have had their part."""
     left = run.ledger.left
     return allowed if left is None or schedule.name != run.chosen else left
 
@@ -113,7 +113,7 @@ def _as_it_stands(run: RunView, machine: MachineView, sample: Sequence[float]) -
 
 
 def foretold(schedules: Sequence[Schedule], bounds: Sequence[Bounds]) -> tuple[Schedule, ...]:
-    """With their bounds, and with the median run as estimate."""
+    """Schedules with their bounds, and with the median run as estimate."""
     return tuple(
         replace(s, bounds=b, makespan_seconds=b.median_seconds, cost=b.median_cost)
         for s, b in zip(schedules, bounds, strict=True)

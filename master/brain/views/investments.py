@@ -1,4 +1,4 @@
-"""What runs, as an investment: what it should still take, and what may be spent beside it.
+"""Investments in what runs: what it should still take, and what may be spent beside it.
 
 Nothing here changes the books; `holding` does.
 """
@@ -28,20 +28,20 @@ LIKELY: Final = 0.5
 
 
 def lengths(run: RunView, cluster: int) -> ProfileView:
-    """What is known of this cluster's runtimes, while the sample goes on too."""
+    """The known runtimes of this cluster, while the sample goes on too."""
     c = run.clusters[cluster]
     return c.profile if c.profile.count else c.sampled
 
 
 def elapsed(run: RunView, machine: MachineView, attempt: AttemptView) -> float:
-    """For how long this task is known to last on this machine."""
+    """The time that this task is known to last on this machine."""
     tau = run.now - attempt.since
     stopped = run.outlasted(attempt.task)
     return max(tau, run.clusters[machine.cluster].line.convert(stopped)) if stopped else tau
 
 
 def length(run: RunView, machine: MachineView, attempt: AttemptView) -> float | None:
-    """What a running task should take in all; None while nothing is known to compare it with."""
+    """The time of a running task in all; None while nothing is known to compare it with."""
     known = lengths(run, machine.cluster)
     if not known.count:
         return None
@@ -51,7 +51,7 @@ def length(run: RunView, machine: MachineView, attempt: AttemptView) -> float | 
 
 
 def busy_seconds(run: RunView, machine: MachineView) -> float:
-    """Until the last of its running tasks should end; where nothing is known, as long again."""
+    """The seconds until its last running task should end; where nothing is known, as long again."""
     longest = 0.0
     for attempt in machine.active.values():
         whole = length(run, machine, attempt)
@@ -61,7 +61,7 @@ def busy_seconds(run: RunView, machine: MachineView) -> float:
 
 
 def atus_until(run: RunView, machine: MachineView, seconds: float) -> int:
-    """How many ATUs in all pay for work until so long from now."""
+    """The number of ATUs in all that pay for work until so long from now."""
     offering = machine.offering
     since = run.now if machine.charged_since is None else machine.charged_since
     return atus(offering, run.now + seconds + offering.boundary_seconds - since)
@@ -71,7 +71,7 @@ def atus_until(run: RunView, machine: MachineView, seconds: float) -> int:
 
 
 def worth_holding(run: RunView, machine: MachineView) -> bool:
-    """Whether paying on to the end of what it runs is no dearer than running it anew elsewhere."""
+    """True if paying on to the end of what it runs is no dearer than running it anew elsewhere."""
     if not machine.active:
         return False
     price = task_price(run)
@@ -86,7 +86,7 @@ def worth_holding(run: RunView, machine: MachineView) -> bool:
 
 
 def task_price(run: RunView) -> float | None:
-    """What an average task costs on the cheapest kind there is; None while nothing is known."""
+    """The price of an average task on the cheapest kind; None while nothing is known."""
     prices = [
         mean * c.offering.price / c.offering.atu_seconds / c.offering.slots
         for c in run.clusters
@@ -118,7 +118,7 @@ def _invested(run: RunView, machine: MachineView) -> float:
 
 
 def counts(run: RunView, attempt: AttemptView) -> bool:
-    """Whether the task's end is waited for here: no copy elsewhere should end sooner."""
+    """True if the task's end is waited for here: no copy elsewhere should end sooner."""
     if attempt.sampling and run.phase is Phase.SAMPLING:
         return True
     if run.tasks.states[attempt.task] != TaskState.RUNNING:
@@ -128,13 +128,13 @@ def counts(run: RunView, attempt: AttemptView) -> bool:
 
 
 def foreseen(run: RunView, machine: MachineView, attempt: AttemptView) -> bool:
-    """Whether tasks are known that took longer than this one has: else nobody knows its end."""
+    """True if tasks are known that took longer than this one has: else nobody knows its end."""
     known = lengths(run, machine.cluster)
     return bool(known.count) and known.longest > elapsed(run, machine, attempt)
 
 
 def _worth_of_the_rest(run: RunView, machine: MachineView, busy: float, price: float) -> float:
-    """What other tasks gain from the ATU that the running ones do not fill."""
+    """The gain of other tasks from the ATU that the running ones do not fill."""
     known = lengths(run, machine.cluster)
     if not run.tasks.waiting or not known.count or run.phase is not Phase.EXECUTING:
         return 0.0
@@ -144,7 +144,7 @@ def _worth_of_the_rest(run: RunView, machine: MachineView, busy: float, price: f
 
 
 def _spare_seconds(run: RunView, machine: MachineView, busy: float) -> float:
-    """What the ATUs that pay for so many seconds pay for beyond them."""
+    """The seconds that ATUs pay for beyond so many."""
     offering = machine.offering
     since = run.now if machine.charged_since is None else machine.charged_since
     paid_until = since + atus_until(run, machine, busy) * offering.atu_seconds
@@ -155,12 +155,12 @@ def _spare_seconds(run: RunView, machine: MachineView, busy: float) -> float:
 
 
 def fits(run: RunView, machine: MachineView) -> bool:
-    """Whether one more task should end in the time that is billed anyway."""
+    """True if one more task should end in the time that is billed anyway."""
     return _share_within(run, machine, machine.idle_until(run.now)) >= LIKELY
 
 
 def may_fit(run: RunView, machine: MachineView) -> bool:
-    """Whether a task might end in the time that is billed anyway."""
+    """True if a task might end in the time that is billed anyway."""
     return _share_within(run, machine, machine.idle_until(run.now)) > 0
 
 
@@ -170,7 +170,7 @@ def _share_within(run: RunView, machine: MachineView, until: float) -> float:
 
 
 def has_room(run: RunView, machine: MachineView) -> bool:
-    """Whether the ATUs that end what it runs have room for another task."""
+    """True if the ATUs that end what it runs have room for another task."""
     known = lengths(run, machine.cluster)
     if not known.count:
         return False
@@ -179,7 +179,7 @@ def has_room(run: RunView, machine: MachineView) -> bool:
 
 
 def owed(run: RunView) -> tuple[float, float]:
-    """What the running tasks should cost beyond what is reserved: its mean and variance."""
+    """The cost of running tasks beyond what is reserved: its mean and variance."""
     expected = variance = 0.0
     for machine in run.alive():
         if machine.offering.free or machine.state is not MachineState.UP or not machine.active:
@@ -200,7 +200,7 @@ def owed(run: RunView) -> tuple[float, float]:
 
 
 def can_pay_for_all(run: RunView) -> bool:
-    """Whether every machine could be paid on to the expected end of what it runs, ATUs counted."""
+    """True if every machine could be paid on to the expected end of its tasks, ATUs counted."""
     total = 0
     for machine in run.alive():
         if machine.active and not machine.offering.free:
@@ -210,7 +210,7 @@ def can_pay_for_all(run: RunView) -> bool:
 
 
 def can_pay_for_copies(run: RunView) -> bool:
-    """Whether money is left when all that must end has ended, to the quantile.
+    """True if money is left when all that must end has ended, to the quantile.
 
     In a long tail what has run for long will run for long: twice as long again is kept for it.
     """
@@ -228,13 +228,13 @@ def can_pay_for_copies(run: RunView) -> bool:
 
 
 def reserve_of(run: RunView) -> Money:
-    """What must not be spent on anything but the tasks that run."""
+    """The money that must not be spent on anything but the tasks that run."""
     expected, _ = owed(run)
     return Money(math.ceil(expected))
 
 
 def first_to_end(run: RunView, copies: Sequence[AttemptView]) -> AttemptView:
-    """Of a task's copies the one that should end first; of equals the oldest."""
+    """The copy of a task that should end first; of equals the oldest."""
     return min(copies, key=lambda copy: (estimate_of(run, copy)[0], copy.attempt))
 
 

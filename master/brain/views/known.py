@@ -21,7 +21,7 @@ def known_runtimes(run: RunView, c: ClusterView) -> list[float]:
 
 
 def longer_than(run: RunView, machines: Iterable[MachineView]) -> dict[TaskId, float]:
-    """What tasks that are not done are known to take longer than, on the canonical cluster.
+    """Times that tasks not done are known to take longer than, on the canonical cluster.
 
     Those that run on these machines, and those that were stopped.
     """

@@ -1,4 +1,4 @@
-"""What all of a run needs, sample and rest together: the numbers that would do."""
+"""The needs of a whole run, sample and rest together: the numbers that would do."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from bats.master.brain.views.readonly import RunView
 
 
 def budget_for(run: RunView, *, deadline_seconds: float | None = None) -> Money | None:
-    """What it takes with all the room for error, spent money included; None if nothing does."""
+    """The budget that leaves all the room for error, spent money included; None if none does."""
     for room in (_room(run), 0.0):
         if deadline_seconds is None:
             more = run.provisioner.least_money(run, room)
@@ -26,13 +26,13 @@ def budget_for(run: RunView, *, deadline_seconds: float | None = None) -> Money 
 
 
 def least_for(run: RunView) -> Money | None:
-    """Likewise without any room: with less there is no plan at all."""
+    """The least budget, without any room: with less there is no plan at all."""
     more = run.provisioner.least_money(run)
     return None if more is None else Money(run.ledger.committed + more)
 
 
 def seconds_for(run: RunView) -> float | None:
-    """How long after its beginning it would be done with all machines, were they asked for now."""
+    """The seconds from its beginning to its end with all machines, were they asked for now."""
     clusters = run.planning_clusters()
     by_now = estimate(run)
     tasks = outlook(run, clusters).N_e * (1 + _room(run) * by_now.noise)
@@ -45,17 +45,17 @@ def seconds_for(run: RunView) -> float | None:
 
 
 def first_machine(offerings: Iterable[Offering]) -> tuple[Money, Offering]:
-    """What the cheapest one takes to be had at all."""
+    """The price to have any machine at all, and the offering that is had for it."""
     prices = [(charge_atus(one, first_atus(one)), one) for one in offerings]
     return min(prices, key=lambda found: found[0])
 
 
 def whole_cents(amount: Money) -> Money:
-    """Rounded up: to set a budget to what is shown must do."""
+    """The amount rounded up: to set a budget to what is shown must do."""
     cent = UNITS // 100
     return Money(-(-amount // cent) * cent)
 
 
 def _room(run: RunView) -> float:
-    """More than a plan keeps: who is told a number should not be told another one later."""
+    """The room in numbers told, more than a plan keeps: nobody should be told another one later."""
     return SUREST / 2 * run.provisioner.room

@@ -1,4 +1,4 @@
-"""What is paid for, what is left, what the plan can still do (T §2.2.3; science.md, section 8).
+"""The outlook: what is paid for, what is left, what the plan can still do (T §2.2.3).
 
 For machine j with uptime up, nt tasks done in rt, and a running task of elapsed τ, expected τe:
 v = (nt+1)/(rt+τe) is its speed, δ what its paid time has left after the running task,

@@ -1,4 +1,4 @@
-"""What is to be had: the machines there are, those that may come, and the soonest end they make.
+"""Prospects: the machines there are, those that may come, and the soonest end they make.
 
 Nothing here changes the books: rules ask, and act.
 """
@@ -39,7 +39,7 @@ class Ahead:
 
     @property
     def ends(self) -> float:
-        """When the last task is done: one begun at the end, or one that runs for long already."""
+        """The end of the last task: one begun at the end, or one that runs for long already."""
         return max(self.table.end, *(group.last for group, _ in self.pairs))
 
     @property
@@ -48,18 +48,18 @@ class Ahead:
 
 
 def money_left(run: RunView) -> Money:
-    """What a plan may count on: the cushion is not for planning with."""
+    """The money that a plan may count on: the cushion is not for planning with."""
     left = run.ledger.left
     return UNCOUNTED if left is None else left
 
 
 def can_hire(run: RunView) -> bool:
-    """Whether machines of a known kind may be bought."""
+    """True if machines of a known kind may be bought."""
     return any(c.startable and not c.offering.free for c in run.known())
 
 
 SHARE_OF_STARTS: Final = 5
-"""While little is known, one part in so many of the money may go into the starts of machines."""
+"""One part in so many of the money may go into starts of machines while little is known."""
 
 
 def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
@@ -86,7 +86,7 @@ def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
 
 
 def means(run: RunView, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
-    """For what is to be done yet."""
+    """The means for what is to be done yet."""
     errand = Errand(by_now.waiting, (1 + by_now.spread**2) / 2, by_now.residual)
     groups = tuple(group for group, _ in supply)
     return Means(groups, errand, by_now.noise, money, run.provisioner.room)
@@ -101,7 +101,7 @@ def _few(run: RunView, group: Group) -> Group:
 
 
 def affordable_starts(run: RunView, c: ClusterView) -> int:
-    """How many new machines may start for a share of the money: a start is lost for good."""
+    """The number of new machines that a share of the money may start: a start is lost for good."""
     limit = run.ledger.limit
     start = c.boot_seconds * c.offering.price / c.offering.atu_seconds
     if not start or limit is None:
@@ -121,7 +121,7 @@ def _no_dear_ones_begun(supply: list[Supply]) -> list[Supply]:
 
 
 def least_by_timetable(run: RunView, room: float = 0.0) -> Money | None:
-    """What a timetable with so much room for error costs at least, within a hundredth."""
+    """The least cost of a timetable with so much room for error, within a hundredth."""
     by_now = estimate(run)
     cheap = _no_dear_ones_begun(supplies(run, by_now, hiring=True))
 
@@ -145,7 +145,7 @@ def least_by_timetable(run: RunView, room: float = 0.0) -> Money | None:
 def least_by_mix(
     run: RunView, room: float = 0.0, *, deadline_seconds: float | None = None
 ) -> Money | None:
-    """What a mix costs at least that finishes with so much room for error, by the deadline."""
+    """The least cost of a mix that finishes with so much room for error, by the deadline."""
     clusters = run.planning_clusters()
     tasks = outlook(run, clusters).N_e * (1 + room * estimate(run).noise)
     left = math.inf
@@ -263,7 +263,7 @@ def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
 
 
 def _held_atus(run: RunView, machine: MachineView) -> int:
-    """How many ATUs more will be reserved for what it runs, because it is held to its end."""
+    """The number of ATUs that will be reserved for what it runs, because it is held to its end."""
     if machine.offering.free or not investments.worth_holding(run, machine):
         return 0
     busy = investments.busy_seconds(run, machine)

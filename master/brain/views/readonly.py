@@ -54,12 +54,12 @@ class AttemptView(Protocol):
     def machine(self) -> MachineId: ...
     @property
     def since(self) -> float:
-        """When it got a slot."""
+        """The time when it got a slot."""
         ...
 
     @property
     def sampling(self) -> bool:
-        """Whether it is wanted for its runtime even when the task is done elsewhere."""
+        """True if it is wanted for its runtime even when the task is done elsewhere."""
         ...
 
 
@@ -72,14 +72,14 @@ class TasksView(Protocol):
 
     @property
     def counts(self) -> Sequence[int]:
-        """How many tasks are in each `TaskState`."""
+        """The number of tasks in each `TaskState`."""
         ...
 
     @property
     def running(self) -> Mapping[TaskId, Sequence[AttemptView]]: ...
     @property
     def stopped(self) -> Mapping[TaskId, tuple[int, float]]:
-        """On which cluster an attempt was stopped, after how long."""
+        """The cluster on which an attempt was stopped, and after how long."""
         ...
 
     @property
@@ -111,22 +111,22 @@ class MachineView(Protocol):
     def slots(self) -> int: ...
     @property
     def atus(self) -> int:
-        """How many are reserved, the running one included."""
+        """The number of ATUs that are reserved, the running one included."""
         ...
 
     @property
     def nr(self) -> int:
-        """How many ATUs the plan still has for it beyond the reserved ones."""
+        """The number of ATUs that the plan still has for it beyond the reserved ones."""
         ...
 
     @property
     def leaving(self) -> bool:
-        """Whether it goes at the end of its reserved ATUs."""
+        """True if it goes at the end of its reserved ATUs."""
         ...
 
     @property
     def draining(self) -> str:
-        """Why it gets no more tasks; "" when it does."""
+        """The reason why it gets no more tasks; "" when it does."""
         ...
 
     @property
@@ -149,7 +149,7 @@ class MachineView(Protocol):
 
 
 class ProfileView(Protocol):
-    """What is known of runtimes."""
+    """Runtimes as far as they are known."""
 
     @property
     def count(self) -> int: ...
@@ -165,7 +165,7 @@ class ProfileView(Protocol):
 
 
 class ClusterView(Protocol):
-    """What is known of one offering."""
+    """An offering, and what is known of it."""
 
     @property
     def index(self) -> int: ...
@@ -175,12 +175,12 @@ class ClusterView(Protocol):
     def profile(self) -> ProfileView: ...
     @property
     def sampled(self) -> ProfileView:
-        """What has ended here while the sample goes on."""
+        """The runtimes that have ended here while the sample goes on."""
         ...
 
     @property
     def line(self) -> Line:
-        """It leads from the canonical cluster to this one."""
+        """The line from the canonical cluster to this one."""
         ...
 
     @property
@@ -194,7 +194,7 @@ class ClusterView(Protocol):
 
 
 class SampleView(Protocol):
-    """How far the sample is; of each cluster what is told by its index."""
+    """The state of the sample; of each cluster what is told by its index."""
 
     @property
     def size(self) -> int: ...
@@ -291,7 +291,7 @@ class RunView(Protocol):
     def plan(self) -> PlanView | None: ...
     @property
     def short_of_money(self) -> bool:
-        """Whether the user has been told that the budget will not do."""
+        """True if the user has been told that the budget will not do."""
         ...
 
     @property
@@ -305,5 +305,5 @@ class RunView(Protocol):
     def outlasted(self, task: TaskId) -> float: ...
     def to_canonical(self, cluster: int, seconds: float) -> float: ...
     def true_seconds(self, task: TaskId, cluster: int) -> float:
-        """What the task takes there in truth: for clairvoyant policies, in a simulator."""
+        """The true runtime of the task there: for clairvoyant policies, in a simulator."""
         ...

@@ -1,4 +1,4 @@
-"""Why a choice cannot be met, told with the one number that would do."""
+"""Refusals: why a choice cannot be met, told with the one number that would do."""
 
 from bats.common.money import Money, show
 from bats.common.offering import Offering
@@ -11,7 +11,7 @@ from bats.master.brain.views.readonly import RunView
 
 
 def why_not(run: RunView, chosen: Chosen) -> str:
-    """In a sentence or two; "" when it can be met."""
+    """The refusal in a sentence or two; "" when the choice can be met."""
     clusters = run.planning_clusters()
     if not outlook(run, clusters).N_e or not any(c.limit for c in clusters):
         return ""
@@ -24,7 +24,7 @@ def why_not(run: RunView, chosen: Chosen) -> str:
 
 
 def pays_for_nothing(budget: Money | None, offerings: tuple[Offering, ...], currency: str) -> str:
-    """Not even one machine can be had for this budget, before anything is known."""
+    """A refusal if not even one machine can be had for this budget, before anything is known."""
     there = [one for one in offerings if one.max_machines]
     if budget is None or not there or any(one.free for one in there):
         return ""
@@ -40,7 +40,7 @@ def pays_for_nothing(budget: Money | None, offerings: tuple[Offering, ...], curr
 
 
 def too_little(run: RunView, budget: Money | None) -> str:
-    """No plan finishes the bag within this budget."""
+    """A refusal if no plan finishes the bag within this budget."""
     least = needed.least_for(run)
     if budget is None or least is None or least <= budget:
         return ""
@@ -48,7 +48,7 @@ def too_little(run: RunView, budget: Money | None) -> str:
 
 
 def too_late(run: RunView, deadline_seconds: float) -> str:
-    """All machines together do not finish the bag by then."""
+    """A refusal if all machines together do not finish the bag by then."""
     clusters = run.planning_clusters()
     left = run.began_at + deadline_seconds - run.now
     if all_machines(clusters, outlook(run, clusters).N_e).makespan_seconds <= left:
@@ -62,7 +62,7 @@ def too_late(run: RunView, deadline_seconds: float) -> str:
 
 
 def too_dear(run: RunView, deadline_seconds: float, budget: Money | None) -> str:
-    """What finishes the bag by then costs more than the budget."""
+    """A refusal if what finishes the bag by then costs more than the budget."""
     if budget is None:
         return ""
     clusters = run.planning_clusters()

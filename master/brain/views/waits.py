@@ -1,4 +1,4 @@
-"""Why tasks wait: what stands between them and a slot, as the books have it.
+"""Waits of tasks: what stands between them and a slot, as the books have it.
 
 They are drawn at random, so that what holds one of them up holds up all.
 """

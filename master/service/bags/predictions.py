@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Predictions:
-    """Of one bag. What there is to predict from is taken down when an offer or a choice is made.
+    """Predictions of one bag. Their data is taken down when an offer or a choice is made.
 
     Predicting waits until somebody asks; many may, so the last answer is kept.
     """

@@ -374,12 +374,18 @@ class Bags:
         self._fleet.look(worker.machine)
 
     def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
-        """Of a bag that has ended: too late to matter to any plan, but not to the user."""
-        done = [r for r in results if r.outcome == Outcome.DONE and self._existed(r.bag)]
-        self._store.results([r._replace(machine=worker.machine) for r in done])
+        """Of a bag that has ended: too late to matter to any plan, but not to the user.
 
-    def _existed(self, bag: BagId) -> bool:
-        return 0 < bag <= self._last_bag
+        Only its own machines can have run it.
+        """
+        mine = bag_of(worker.machine)
+        done = [r for r in results if r.outcome == Outcome.DONE and r.bag == mine]
+        if done and not by_hand(worker.machine) and mine <= self._last_bag:
+            with self._store.reader() as reader:
+                count = bag_from(reader.bag(mine)).sweep.count
+            self._store.results(
+                [r._replace(machine=worker.machine) for r in done if r.task < count]
+            )
 
     def returned(self, worker: Worker, attempts: tuple[AttemptId, ...]) -> None:
         for bag in {attempt.bag for attempt in attempts}:

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -80,7 +81,7 @@ _pack = msgpack.Packer().pack
 
 
 class Fleet(Protocol):
-    """Who starts and stops this bag's machines."""
+    """The fleet that starts and stops this bag's machines; they are named as seen from outside."""
 
     def start(self, runner: "Runner", cluster: int, machines: Sequence[MachineId]) -> None: ...
 
@@ -247,7 +248,7 @@ class Runner:
         self._around.files.fetch(machine, wanted)
 
     def fetch_missing(self, results: Iterable[Result]) -> None:
-        """After a restart: what had been recorded and not yet fetched."""
+        """Fetch after a restart what had been recorded and was not fetched yet."""
         for result in results:
             if (
                 result.outputs
@@ -287,7 +288,7 @@ class Runner:
         )  # fmt: skip
 
     def _whole(self, machine: MachineId, told: Result) -> Result:
-        """What its worker told, with what only the master knows."""
+        """The result that its worker told, with what only the master knows."""
         row = self.machines.get(machine)
         cluster = row.offering if row else ""
         started = max(0.0, self.clock() - told.wall_seconds)
@@ -300,7 +301,7 @@ class Runner:
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 
     def renew_leases(self) -> None:
-        """By the clock: what is reserved may reach further than a dead master should cost."""
+        """Renew leases by the clock: a reserve may reach further than a dead master should cost."""
         for machine in self._leases:
             if self.wants(machine):
                 self._workers.lease(machine, self.lease_seconds(machine))
@@ -362,12 +363,24 @@ class Runner:
         self._change()
 
     def ended_tasks(self, machine: MachineId, results: Sequence[Result]) -> None:
-        """Results of this bag, which may be of tasks that nobody waits for any more."""
-        count = self.bag.sweep.count
-        known = [result for result in results if result.task < count]
-        if len(known) < len(results):
-            log.warning("refused: results of tasks that do not exist", machine=machine)
-        self.happen(Ended(machine, tuple([self._whole(machine, result) for result in known])))
+        """Take in results of this bag, of tasks that nobody may wait for any more.
+
+        One counts only if this machine was given the attempt and has not told its end before.
+        """
+        now = self.clock()
+        counted = []
+        invented = 0
+        for result in results:
+            ordered_at = self.engine.ordered_at(machine, result.task, result.attempt)
+            if ordered_at is not None:
+                counted.append(self._whole(machine, held_to(result, now - ordered_at)))
+            elif not self.engine.was_sent(result.task, result.attempt):
+                invented += 1
+        if counted:
+            self.happen(Ended(machine, tuple(counted)))
+        if invented:
+            log.warning("refused: results of what nobody was given", machine=machine, n=invented)
+            self._stop(machine, "it told results of what it was not given")
 
     def _why(self, result: Result) -> str:
         """Words for a failure; none for a success: they are many, and parameters cost time."""
@@ -449,7 +462,7 @@ class Runner:
             self._stop(machine.id, reason)
 
     def lease_seconds(self, machine: MachineId) -> float:
-        """How long this machine may live from now, as far as it is paid for."""
+        """The seconds that this machine may live from now, as far as it is paid for."""
         until, now = self._leases.get(machine), self.clock()
         known = self.engine.machine(machine, now)
         if known is None or known.offering.free:
@@ -460,7 +473,7 @@ class Runner:
         return max(0.0, min(until, unheard) - now)
 
     def wants(self, machine: MachineId) -> bool:
-        """Whether this machine has a place in the engine's books, and is not to stop."""
+        """True if this machine has a place in the engine's books, and is not to stop."""
         known = self.engine.machine(machine)
         return known is not None and known.wanted
 
@@ -502,3 +515,15 @@ _OBEY: Final[Mapping[type, Callable[[Runner, Any], None]]] = {
     Paused: Runner._paused,  # noqa: SLF001
     EndBag: Runner._end_bag,  # noqa: SLF001
 }
+
+
+def held_to(told: Result, limit: float) -> Result:
+    """A result with times that can be: it ran no longer than by the master's own clock."""
+    if 0 <= told.wall_seconds <= limit and isfinite(told.user_seconds + told.system_seconds):
+        return told
+    wall = told.wall_seconds if 0 <= told.wall_seconds <= limit else max(0.0, limit)
+    user, system = (
+        seconds if 0 <= seconds < inf else 0.0
+        for seconds in (told.user_seconds, told.system_seconds)
+    )
+    return told._replace(wall_seconds=wall, user_seconds=user, system_seconds=system)

@@ -112,7 +112,7 @@ class Fleet:
     def set_aside(
         self, runner: Runner, cluster: int, machines: Iterable[MachineId], reason: str
     ) -> None:
-        """Nothing more can be had of this offering."""
+        """Set an offering aside of which nothing more can be had."""
         runner.happen(SetAside(cluster, reason))
         for machine in machines:
             if runner.wants(machine):

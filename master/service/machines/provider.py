@@ -226,7 +226,7 @@ class Provider:
         )
 
     def _first_lease(self, one: Watched) -> tuple[float, float]:
-        """How long it is, and how long before its end the worker may begin to stop."""
+        """Its seconds, and how long before its end the worker may begin to stop."""
         known = one.runner.engine.machine(one.machine)
         if known is None or one.offering.free:
             return LEASE_SECONDS, MARGIN_SECONDS

@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class Work(Protocol):
-    """What workers are told of a bag, and tell of it."""
+    """A bag as workers are told of it, and what they tell of it."""
 
     def spec(self, worker: Worker) -> BagSpec: ...
 

@@ -23,7 +23,7 @@ class Peer:
 
 
 class Admission:
-    """Asked at every handshake and again for every message, so that revoking acts at once."""
+    """Keys admitted, asked for at every handshake and message, so that revoking acts at once."""
 
     def __init__(self, client: str, hand: str) -> None:
         self._peers = {client: Peer(Role.CLIENT), hand: Peer(Role.HAND)}

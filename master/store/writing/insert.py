@@ -38,7 +38,7 @@ class Insert:
 
 
 def tame(value: Any) -> Any:
-    """In place of what SQLite cannot keep: too large a number, half a character, no number."""
+    """A value that SQLite can keep: no number too large, no half character, no infinity."""
     if isinstance(value, int):
         return max(-_GREATEST, min(value, _GREATEST))
     if isinstance(value, str):

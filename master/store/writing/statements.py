@@ -1,4 +1,4 @@
-"""How each kind of row is written; of results, `bats.master.store.results` says it.
+"""Statements for each kind of row; of results, `bats.master.store.results` says it.
 
 One function per kind takes many rows, inside a transaction.
 """

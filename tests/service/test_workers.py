@@ -1,0 +1,298 @@
+"""Workers as a master hears and tells them: greeted, told in few messages, missed when silent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers.service import eventually
+
+from bats.common import messages as m
+from bats.common.wire.codec import decode
+from bats.master.service.machines import workers as module
+from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.workers import Workers
+
+BAG, OTHER, GONE = m.BagId(1), m.BagId(2), m.BagId(3)
+SEVEN = m.MachineId(1_000_007)
+ROUTE = b"its connection"
+
+
+class Router:
+    """Keeps what would be sent, and to whom."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes, Any]] = []
+
+    def send(self, route: bytes, frame: bytes) -> None:
+        self.sent.append((route, decode(frame)))
+
+    def forget(self, route: bytes) -> None: ...
+
+
+class Store:
+    """Durable when the test says so."""
+
+    def __init__(self) -> None:
+        self.backlog = 0
+        self.waiting: list[Callable[[], None]] = []
+
+    def then(self, do: Callable[[], None], *, patient: bool = False) -> None:
+        self.waiting.append(do)
+
+    def commit(self) -> None:
+        self.backlog = 0
+        waiting, self.waiting = self.waiting, []
+        for do in waiting:
+            do()
+
+
+class Master:
+    """The listener, and two bags: it notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.ended: dict[m.BagId, list[m.TaskId]] = {}
+        self.value = "x"
+
+    def work(self, bag: m.BagId) -> Any:
+        if bag == GONE:
+            return None
+
+        def ended_tasks(_: m.MachineId, results: Sequence[m.Result]) -> None:
+            self.ended.setdefault(bag, []).extend(result.task for result in results)
+
+        return SimpleNamespace(
+            spec=lambda _worker: m.BagSpec(bag, ("x",), "echo {x}"),
+            values=lambda _task: (self.value,),
+            ended_tasks=ended_tasks,
+        )
+
+    def joined(self, worker: Worker) -> None:
+        self.told.append(f"joined {worker.incarnation}")
+
+    def silent(self, _: Worker) -> None:
+        self.told.append("silent")
+
+    def cut_off(self, _: Worker) -> None:
+        self.told.append("cut off")
+
+    def ended_late(self, _: Worker, results: Sequence[m.Result]) -> None:
+        self.told.append(f"{len(results)} late")
+
+    def returned(self, _: Worker, attempts: tuple[m.AttemptId, ...]) -> None:
+        self.told.append(f"{len(attempts)} returned")
+
+    def left(self, _: Worker, reason: str) -> None:
+        self.told.append(f"left: {reason}")
+
+    def lease_seconds(self, _: Worker) -> float:
+        return 90.0
+
+
+class Bench:
+    def __init__(self, silence_seconds: float) -> None:
+        self.router, self.store, self.master = Router(), Store(), Master()
+        self.workers = Workers(self.router, self.store, "1.0", 0.05, silence_seconds)
+        self.workers.listener = self.master
+
+    def hello(self, incarnation: str = "first", route: bytes = ROUTE) -> Worker:
+        hello = m.Hello("1.0", SEVEN, incarnation, 2, "host", 99, (), 0)
+        self.workers.greet(route, SEVEN, hello)
+        found = self.workers.of(SEVEN)
+        assert found is not None
+        return found
+
+    def results(self, worker: Worker, serial: int, *tasks: int, bag: m.BagId = BAG) -> None:
+        ended = tuple(
+            m.Result(bag, m.TaskId(task), 1, m.Outcome.DONE, 0, 1.0, 0.0, 0.0, 0, 0, "", 0)
+            for task in tasks
+        )
+        self.workers.results(worker, m.Results(serial, ended))
+
+    async def said(self, kind: type | None = None) -> list[Any]:
+        """What it was sent since the last time, once this turn is over."""
+        await asyncio.sleep(0.01)
+        sent, self.router.sent = self.router.sent, []
+        return [message for _, message in sent if kind is None or isinstance(message, kind)]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    made = Bench(silence_seconds=3600.0)
+    yield made
+    made.workers.close()
+
+
+async def test_a_new_worker_is_welcomed_with_its_lease_and_its_master_is_told(bench: Bench) -> None:
+    bench.hello()
+    (welcome,) = await bench.said()
+    assert (welcome.release, welcome.lease_seconds, welcome.machine) == ("1.0", 90.0, SEVEN)
+    assert bench.master.told == ["joined first"]
+
+
+async def test_a_hello_said_twice_is_answered_twice_and_joins_once(bench: Bench) -> None:
+    bench.hello()
+    bench.hello()
+    assert len(await bench.said(m.Welcome)) == 2
+    assert bench.master.told == ["joined first"]
+
+
+async def test_all_that_a_turn_wants_sent_is_one_message_and_the_bag_is_told_once(
+    bench: Bench,
+) -> None:
+    worker = bench.hello()
+    await bench.said()
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(2), 1), (m.TaskId(3), 2)])
+    bench.workers.kill(SEVEN, m.AttemptId(BAG, m.TaskId(9), 1))
+    spec, run, kill = await bench.said()
+    assert isinstance(spec, m.BagSpec)
+    assert [(order.task, order.attempt) for order in run.orders] == [(1, 1), (2, 1), (3, 2)]
+    assert kill.attempts == ((BAG, 9, 1),)
+    bench.workers.run(worker.machine, BAG, [(m.TaskId(4), 1)])
+    assert [type(message) for message in await bench.said()] == [m.Run]
+
+
+async def test_many_orders_are_several_messages_of_a_size_that_is_taken(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LARGEST_RUN_BYTES", 100_000)
+    bench.master.value = "v" * 1000
+    bench.hello()
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(task), 1) for task in range(3000)])
+    runs = await bench.said(m.Run)
+    assert [order.task for run in runs for order in run.orders] == list(range(3000))
+    assert max(sum(len(order.values[0]) for order in run.orders) for run in runs) <= 100_000
+
+
+async def test_results_are_acknowledged_when_they_are_durable_and_not_before(bench: Bench) -> None:
+    worker = bench.hello()
+    bench.results(worker, 1, 5, 6)
+    bench.results(worker, 2, 7)
+    bench.workers.end_turn()
+    await eventually(lambda: bench.store.waiting)
+    assert await bench.said(m.ResultsStored) == []
+    bench.store.commit()
+    assert await bench.said(m.ResultsStored) == [m.ResultsStored(2)]
+    assert bench.master.ended == {BAG: [5, 6, 7]}
+
+
+async def test_results_that_are_said_again_are_acknowledged_again_and_taken_once(
+    bench: Bench,
+) -> None:
+    """By the same worker on another connection too: our answer was lost with the first."""
+    bench.results(bench.hello(), 1, 5)
+    again = bench.hello(route=b"another connection")
+    bench.results(again, 1, 5)
+    bench.results(again, 2, 6)
+    bench.workers.end_turn()
+    await eventually(lambda: bench.store.waiting)
+    bench.store.commit()
+    assert (await bench.said(m.ResultsStored))[-1] == m.ResultsStored(2)
+    assert bench.master.ended == {BAG: [5, 6]}
+
+
+async def test_a_daemon_that_was_started_anew_counts_its_results_anew(bench: Bench) -> None:
+    bench.results(bench.hello("first"), 8, 5)
+    bench.results(bench.hello("second", b"another connection"), 1, 6)
+    assert bench.master.ended == {BAG: [5, 6]}
+
+
+async def test_each_bag_is_told_of_its_own_results_and_a_late_one_harms_nobody(
+    bench: Bench,
+) -> None:
+    worker = bench.hello()
+    ended = tuple(
+        m.Result(bag, m.TaskId(task), 1, m.Outcome.DONE, 0, 1.0, 0.0, 0.0, 0, 0, "", 0)
+        for bag, task in ((BAG, 1), (OTHER, 2), (GONE, 3), (BAG, 4))
+    )
+    bench.workers.results(worker, m.Results(1, ended))
+    assert bench.master.ended == {BAG: [1, 4], OTHER: [2]}
+    assert "1 late" in bench.master.told
+
+
+async def test_nothing_new_is_begun_while_the_store_cannot_write(bench: Bench) -> None:
+    bench.hello()
+    bench.workers.pause(True)
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    assert await bench.said(m.Run) == []
+    bench.workers.pause(False)
+    assert len(await bench.said(m.Run)) == 1
+
+
+async def test_nor_while_the_store_is_far_behind(bench: Bench) -> None:
+    bench.hello()
+    bench.store.backlog = 1_000_000
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(2), 1)])
+    assert await bench.said(m.Run) == []
+    bench.store.commit()
+    (run,) = await bench.said(m.Run)
+    assert len(run.orders) == 2
+
+
+async def test_a_worker_told_to_stop_has_first_what_was_to_be_sent(bench: Bench) -> None:
+    bench.hello()
+    await bench.said()
+    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    assert bench.workers.stop(SEVEN, "the bag has ended")
+    assert [type(message) for message in await bench.said()] == [m.BagSpec, m.Run, m.Stop]
+
+
+async def test_a_worker_without_a_connection_cannot_be_told_to_stop(bench: Bench) -> None:
+    assert not bench.workers.stop(SEVEN, "nobody is there")
+    bench.hello()
+    bench.workers.lost(ROUTE)
+    assert bench.master.told[-1] == "cut off"
+    assert not bench.workers.stop(SEVEN, "the bag has ended")
+
+
+async def test_who_is_not_heard_of_is_silent_once_and_asked_anew_when_it_speaks() -> None:
+    bench = Bench(silence_seconds=0.2)
+    worker = bench.hello()
+    await eventually(lambda: "silent" in bench.master.told)
+    await asyncio.sleep(0.2)
+    assert bench.master.told.count("silent") == 1
+    bench.workers.heartbeat(worker, m.Heartbeat((), 0, 90.0))
+    (refused,) = await bench.said(m.Refused)
+    assert refused.retry
+    assert bench.workers.of(SEVEN) is None
+    bench.workers.close()
+
+
+async def test_while_heartbeats_come_nobody_is_silent() -> None:
+    bench = Bench(silence_seconds=0.3)
+    worker = bench.hello()
+    for _ in range(20):
+        bench.workers.heartbeat(worker, m.Heartbeat((), 0, 90.0))
+        await asyncio.sleep(0.03)
+    assert "silent" not in bench.master.told
+    bench.workers.close()
+
+
+async def test_nobody_is_blamed_for_the_time_that_the_master_slept(bench: Bench) -> None:
+    worker = bench.hello()
+    worker.heard_at -= 10_000
+    bench.workers._looked_at -= 10_000
+    bench.workers._look()
+    assert bench.master.told == ["joined first"]
+    worker.heard_at -= 10_000
+    bench.workers._look()
+    assert bench.master.told[-1] == "silent", "the check itself notices who is"
+
+
+async def test_what_a_task_has_written_is_asked_of_its_worker_and_not_waited_for_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_GLIMPSE_SECONDS", 0.2)
+    worker = bench.hello()
+    attempt = m.AttemptId(BAG, m.TaskId(5), 1)
+    asked = asyncio.ensure_future(bench.workers.look(SEVEN, attempt, "out", 10))
+    (look,) = await bench.said(m.Look)
+    glimpse = m.Glimpse(look.of, look.stream, look.offset, b"so far", 16)
+    bench.workers.glimpse(worker, glimpse)
+    assert await asked == glimpse
+    assert await bench.workers.look(SEVEN, attempt, "out", 16) is None
+    assert await bench.workers.look(m.MachineId(404), attempt, "out", 0) is None
