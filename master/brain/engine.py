@@ -46,15 +46,15 @@ from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.rules import (
     choosing,
     dispatch,
-    early,
+    early_hiring,
+    end_of_paid_time,
     fleet,
+    monitoring,
     pausing,
-    paying_on,
     recorded,
     replanning,
     sampling,
     standstill,
-    watching,
 )
 from bats.master.brain.views import facts, forecast, refusals
 from bats.master.brain.views.facts import (
@@ -182,7 +182,7 @@ def replay(settings: Settings, events: Iterable[tuple[float, Event]]) -> Engine:
 
 def _begin(run: Run, _: Begin) -> None:
     run.began_at = run.now
-    run.next_monitor = run.now + watching.monitor_seconds(run)
+    run.next_monitor = run.now + monitoring.monitor_seconds(run)
     sampling.begin(run)
 
 
@@ -411,10 +411,10 @@ def _follow_up(run: Run) -> None:
     _settle_phase(run)
     _look_at_due(run)
     if run.now >= run.next_monitor and _is_looked_after(run):
-        run.next_monitor = run.now + watching.monitor_seconds(run)
+        run.next_monitor = run.now + monitoring.monitor_seconds(run)
         _monitor(run)
         run.hungry.update(run.idle)  # what was not worth copying may be by now
-    paying_on.stuck(run)
+    end_of_paid_time.stuck(run)
     if run.idle and run.tasks.waiting:
         run.hungry.update(run.idle)
     for machine_id in list(run.hungry):
@@ -448,9 +448,9 @@ def _look_at_due(run: Run) -> None:
         if machine.alive and machine.state is not MachineState.STOPPING:
             due[machine_id] = machine
     if due:
-        paying_on.due(run, [m for m in due.values() if _is_due(run, m)])
+        end_of_paid_time.due(run, [m for m in due.values() if _is_due(run, m)])
     for machine in due.values():
-        paying_on.renew(run, machine)
+        end_of_paid_time.renew(run, machine)
 
 
 def _is_due(run: Run, machine: Machine) -> bool:
@@ -466,11 +466,11 @@ def _monitor(run: Run) -> None:
     if run.phase is Phase.SAMPLING:
         sampling.leave_out_late(run)
         _settle_phase(run)
-        early.hire(run)
+        early_hiring.hire(run)
     elif run.phase is Phase.CHOOSING:
         choosing.offer(run)
     else:
-        watching.watch(run)
+        monitoring.watch(run)
 
 
 def _wind_up(run: Run) -> None:

@@ -16,7 +16,7 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.protocol.events import Cause, Gone
 from bats.master.brain.views.estimate import estimate
-from bats.master.brain.views.known import known_runtimes
+from bats.master.brain.views.known_runtimes import known_runtimes
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import WORKLOADS
 

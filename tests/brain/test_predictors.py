@@ -15,10 +15,10 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.prediction.busy_middle import skip
+from bats.master.brain.prediction.distributions import possible
 from bats.master.brain.prediction.predictors import PREDICTORS, Question, atus_to_work, predict
 from bats.master.brain.prediction.rollout import NO_COPIES, Lines, Slots, run_bag
-from bats.master.brain.prediction.steady import skip
-from bats.master.brain.prediction.unseen import possible
 
 SPEEDS, PRICES = (1, 3, 2), (3, 12, 3)
 

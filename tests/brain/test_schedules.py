@@ -8,8 +8,8 @@ from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, money
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import all_machines, lowest_budget
-from bats.master.brain.planning.rounding import cushion, whole_tasks
 from bats.master.brain.planning.schedules import Schedule, offers, pick, schedule
+from bats.master.brain.planning.whole_tasks import cushion, whole_tasks
 
 S4_1 = hourly((15.15, 15.15), (3, 12), (32, 32))
 S3_4 = hourly((15.1, 3.8), (3, 9), (32, 32))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bats.common.money import Money
-from bats.master.brain.planning.bounded import most_speed
+from bats.master.brain.planning.bounded_knapsack import most_speed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import TIE
 

@@ -9,7 +9,8 @@ step only excluded what cannot be afforded, so this mix is the optimum, whether 
 the same ATU or each its own.
 
 With one way of billing for all, the knapsacks all are look-ups in one frontier (price per ATU ->
-most speed). With several, or prices so fine that its table gets long, each is solved by `bounded`.
+most speed). With several, or prices so fine that its table gets long, `bounded_knapsack` solves
+each.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from typing import Final
 
 from bats.common import billing
 from bats.common.money import Money
-from bats.master.brain.planning.bounded import most_speed, speed_if_split
+from bats.master.brain.planning.bounded_knapsack import most_speed, speed_if_split
 from bats.master.brain.planning.frontier import MOST_CELLS, exact_cells, frontier
 from bats.master.brain.planning.problem import (
     TIE,

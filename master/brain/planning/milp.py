@@ -15,7 +15,7 @@ import numpy as np
 from bats.common import billing
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import Money
-from bats.master.brain.planning.bounded import speed_if_split
+from bats.master.brain.planning.bounded_knapsack import speed_if_split
 from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.planning.problem import (

@@ -2,7 +2,7 @@
 
 Bmin pays for the rest of the bag on one machine of the most profitable type, Bmax for all
 machines. Around them lie six budgets, each with the fastest mix it buys. A mix that leaves whole
-tasks over (`rounding`) is risky: its budget is then raised in steps of 1 % of Bmin or Bmax,
+tasks over (`whole_tasks`) is risky: its budget is then raised in steps of 1 % of Bmin or Bmax,
 whichever the budget was derived from, until no task is left over. Where that does not help,
 because all machines are in use or a threshold is reached, the schedule says which cushion pays
 for the last tasks.
@@ -14,7 +14,7 @@ from typing import Final
 
 from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money
-from bats.master.brain.planning import rounding
+from bats.master.brain.planning import whole_tasks
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import KNAPSACK, Planner
 from bats.master.brain.planning.problem import Plan, Problem, all_machines, limits, lowest_budget
@@ -129,7 +129,7 @@ def allowance(schedule: Schedule, left: Money | None) -> Money:
 def _promise(
     name: str, clusters: tuple[Cluster, ...], tasks: float, budget: Money, plan: Plan
 ) -> Schedule:
-    left = rounding.delta_n(clusters, tasks, plan)
+    left = whole_tasks.delta_n(clusters, tasks, plan)
     return Schedule(
         name,
         budget,
@@ -137,7 +137,7 @@ def _promise(
         plan.makespan_seconds,
         plan.cost,
         left,
-        rounding.cushion(clusters, plan, left) if left > 0 else NOTHING,
+        whole_tasks.cushion(clusters, plan, left) if left > 0 else NOTHING,
     )
 
 

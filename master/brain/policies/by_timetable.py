@@ -14,15 +14,15 @@ from typing import Final
 from bats.common.billing import charge_to_work
 from bats.common.money import NOTHING, Money
 from bats.master.brain.learning.sample_size import DELTA
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.policies import mixes
 from bats.master.brain.policies.investing import Investing
 from bats.master.brain.policies.paid_time import PaidTime
 from bats.master.brain.policies.provisioning import Aim, Provisioner
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
-from bats.master.brain.views.known import known_runtimes
+from bats.master.brain.views.known_runtimes import known_runtimes
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.readonly import RunView
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from bats.common.billing import charge
 from bats.common.money import Money
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.policies import mixes
 from bats.master.brain.policies.by_atu import ByAtu
 from bats.master.brain.policies.paid_time import PaidTime

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bats.common.money import Money
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Plan
+from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.policies.paid_time import PaidTime
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import Ahead

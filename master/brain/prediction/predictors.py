@@ -19,9 +19,11 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.brain.learning.intervals import budget_bound, makespan_bound, moments
 from bats.master.brain.learning.regression import SAME, Line, fit
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.prediction.bounds import Bounds
+from bats.master.brain.prediction.busy_middle import skip
+from bats.master.brain.prediction.distributions import possible
 from bats.master.brain.prediction.rollout import (
     NO_COPIES,
     SOONER_OR_CHANCE,
@@ -34,8 +36,6 @@ from bats.master.brain.prediction.rollout import (
     replicate,
     run_bag,
 )
-from bats.master.brain.prediction.steady import skip
-from bats.master.brain.prediction.unseen import possible
 
 NO_BOUND: Final = Money(10**18)
 """Stands where a sample bounds nothing, as one runtime does in `theory`."""

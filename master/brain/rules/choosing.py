@@ -9,7 +9,7 @@ from bats.master.brain.planning.schedules import Schedule, allowance, offers, pi
 from bats.master.brain.protocol.commands import Offer
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import replanning, sampling, watching
+from bats.master.brain.rules import monitoring, replanning, sampling
 from bats.master.brain.views import investments, refusals
 from bats.master.brain.views.outlook import outlook
 
@@ -78,7 +78,7 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.missed = True
         run.say(f"{words} As it is, it goes on as fast as its money allows.")
     replanning.replan(run, "schedule chosen")
-    run.next_monitor = now + watching.monitor_seconds(run)
+    run.next_monitor = now + monitoring.monitor_seconds(run)
 
 
 def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:

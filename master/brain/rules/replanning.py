@@ -8,7 +8,7 @@ from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.policies.provisioning import Aim
 from bats.master.brain.rules import fleet
-from bats.master.brain.rules.adopting import adopt, follow
+from bats.master.brain.rules.carrying_out import adopt, follow
 from bats.master.brain.views.outlook import Outlook, outlook
 from bats.master.brain.views.prospects import Ahead, can_hire, money_left
 

@@ -7,11 +7,11 @@ from statistics import fmean
 from typing import Final
 
 from bats.common.billing import ROUNDING
-from bats.master.brain.learning.censored import completed
 from bats.master.brain.learning.intervals import moments
 from bats.master.brain.learning.profile import EXACT
+from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.timetable import Residual
-from bats.master.brain.views.known import longer_than
+from bats.master.brain.views.known_runtimes import longer_than
 from bats.master.brain.views.readonly import ClusterView, RunView, TaskState
 
 FEW: Final = EXACT // 4

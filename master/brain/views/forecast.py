@@ -15,7 +15,7 @@ from bats.master.brain.planning.problem import plan_of
 from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, Standing
-from bats.master.brain.views.known import known_runtimes
+from bats.master.brain.views.known_runtimes import known_runtimes
 from bats.master.brain.views.outlook import pace
 from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 

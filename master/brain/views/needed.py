@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from bats.common.billing import charge_atus, first_atus
 from bats.common.money import UNITS, Money
 from bats.common.offering import Offering
-from bats.master.brain.planning.means import SUREST
 from bats.master.brain.planning.problem import all_machines
+from bats.master.brain.planning.room_for_error import SUREST
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import estimate
 from bats.master.brain.views.outlook import outlook

@@ -11,10 +11,10 @@ from typing import Final
 from bats.common.billing import first_atus
 from bats.common.money import Money
 from bats.master.brain.learning.sample_size import DELTA, sample_size
-from bats.master.brain.planning.means import Means
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.planning.problem import Problem, all_machines
+from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, cheapest_kinds
 from bats.master.brain.views import investments
 from bats.master.brain.views.estimate import Estimate, estimate, typical_seconds

@@ -8,7 +8,7 @@ from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Phase, Run
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.prediction.arrival import eta_bounds
+from bats.master.brain.prediction.expected_end import eta_bounds
 from bats.master.brain.protocol.commands import BagOutcome, Pause
 from bats.master.brain.views import investments
 from bats.master.brain.views.outlook import outlook

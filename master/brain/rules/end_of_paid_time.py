@@ -11,10 +11,10 @@ from bats.master.brain.rules import (
     dispatch,
     fleet,
     holding,
+    monitoring,
     pausing,
     replanning,
     sampling,
-    watching,
 )
 from bats.master.brain.views import needed
 
@@ -26,7 +26,7 @@ def due(run: Run, machines: list[Machine]) -> None:
             dispatch.fill(run, machine)  # it may have just got a free slot
     executing = run.phase is Phase.EXECUTING and run.pause is None
     if executing and any(_buys_work(run, m) for m in machines):
-        watching.watch(run)
+        monitoring.watch(run)
 
     def price_per_task(machine: Machine) -> tuple[float, int]:
         c = run.clusters[machine.cluster]

@@ -12,7 +12,7 @@ from typing import Final
 
 from bats.common.money import Money
 from bats.master.brain.books.state import ClusterState, Phase, Run
-from bats.master.brain.learning.censored import completed
+from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Problem
 from bats.master.brain.rules import fleet, sampling

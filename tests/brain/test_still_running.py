@@ -5,7 +5,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from bats.master.brain.learning.censored import completed
+from bats.master.brain.learning.still_running import completed
 from bats.master.simulate.workloads import WORKLOADS
 
 

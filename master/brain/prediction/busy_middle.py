@@ -9,8 +9,8 @@ t/µ + (1+c²)/2 tasks on average, c = σ/µ, with variance t·σ²/µ³.
 import numpy as np
 from numpy.random import Generator
 
+from bats.master.brain.prediction.distributions import Draws
 from bats.master.brain.prediction.rollout import Floats, Ints, Lines, Slots
-from bats.master.brain.prediction.unseen import Draws
 
 
 def skip(

@@ -9,7 +9,7 @@ from helpers.workbench import HOUR, MINUTE
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.planning.means import EXACTLY, SUREST, Means
+from bats.master.brain.planning.room_for_error import EXACTLY, SUREST, Means
 from bats.master.brain.planning.timetable import Errand, Group, Residual
 
 CHEAP = Offering(ClusterName("cheap"), money(3), HOUR, 10)

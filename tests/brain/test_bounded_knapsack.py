@@ -6,7 +6,7 @@ import pytest
 from helpers.market import KINDS, cluster
 
 from bats.common.money import Money
-from bats.master.brain.planning.bounded import most_speed
+from bats.master.brain.planning.bounded_knapsack import most_speed
 from bats.master.brain.planning.frontier import frontier
 
 

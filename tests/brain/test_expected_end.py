@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bats.master.brain.learning.profile import RuntimeProfile
-from bats.master.brain.prediction.arrival import CONFIDENCE, eta_bounds
+from bats.master.brain.prediction.expected_end import CONFIDENCE, eta_bounds
 
 
 def ends(runtimes: list[float], slots: int) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bats.master.brain.prediction.unseen import possible
+from bats.master.brain.prediction.distributions import possible
 
 
 def test_their_means_spread_as_the_mean_of_a_sample_does():

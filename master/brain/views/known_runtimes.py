@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bats.common.messages import TaskId
-from bats.master.brain.learning.censored import completed
+from bats.master.brain.learning.still_running import completed
 from bats.master.brain.views.readonly import ClusterView, MachineView, RunView, TaskState
 
 
