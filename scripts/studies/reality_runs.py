@@ -118,8 +118,8 @@ def simulated(
     chosen: list[float] = []
 
     def look(engine: Engine) -> None:
-        if not chosen and engine.run.choice.name:
-            chosen.append(engine.run.choice.at)
+        if not chosen and (run := engine.headline()).chosen:
+            chosen.append(run.chosen_at)
 
     simulation = Simulation(
         settings, what.seconds, cell.conditions, settings.seed, keep_events=True, after_event=look
