@@ -93,7 +93,7 @@ class Engine:
         return self.run.phase is Phase.ENDED
 
     def ordered_at(self, machine: MachineId, task: TaskId, attempt: int) -> float | None:
-        """The time when this machine was given the attempt; None if not, or if it told its end."""
+        """The time this machine was given the attempt; None if not, or if it told its end."""
         ordered = self.run.tasks.ordered(task, attempt, machine)
         return None if ordered is None else ordered.ordered_at
 

@@ -21,8 +21,6 @@ def watch(run: Run) -> None:
         return
     if run.pause is not None:
         return
-    if not run.provisioner.samples:
-        return
     replanning.keep_free_machines(run)
     clusters = run.planning_clusters()
     if all(c.offering.free for c in clusters if c.limit):
