@@ -90,7 +90,7 @@ class RunView:
 
 
 def view(run: Run, now: float) -> RunView:
-    """As it stands at that time, or was at its last event; costs a pass over the machines."""
+    """The run as it stands then, or was at its last event; it costs a pass over the machines."""
     run = copy(run)  # what is looked at is not changed: only here it is later
     run.now = max(now, run.now)
     clusters = run.planning_clusters()
