@@ -24,7 +24,7 @@ class ClusterView:
     limit: int  # A_i
     machines: int  # that stay
     leaving: int
-    planned: int  # in the current mix; those that are there while there is none
+    planned: int  # in the current mix, or there to stay
     known: int  # how many runtimes T_i stands on; while the sample goes on, how many have ended
     mean_seconds: float  # T_i, running tasks included; 0 while nothing is known
     start_seconds: float  # learned: from request to joining
@@ -153,7 +153,7 @@ def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
         limit=c.offering.max_machines,
         machines=there,
         leaving=sum(m.leaving or bool(m.draining) for m in run.pool.living[c.index].values()),
-        planned=run.plan.mix[c.index] if run.plan else there,
+        planned=max(run.plan.mix[c.index], there) if run.plan else there,
         known=known.count,
         mean_seconds=expected if c.profile.count else known.mean_done if known.count else 0.0,
         start_seconds=c.start_seconds,
