@@ -13,7 +13,7 @@ Body = dict[str, Any]
 
 
 class Archive:
-    """Asked like a `Client`; refuses whatever would change a bag or needs its living engine."""
+    """A store asked like a `Client`; it refuses what would change a bag or needs its engine."""
 
     def __init__(self, state: Path, why: UnreachableError) -> None:
         self._state = state

@@ -73,7 +73,7 @@ class Live(Protocol):
         ...
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
-        """Of a machine that has not come: state, address and reason; "" where unknown."""
+        """A machine that has not come: state, address and reason; "" where unknown."""
         ...
 
 

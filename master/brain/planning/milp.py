@@ -44,7 +44,7 @@ class SideConstraints:
 
 
 def briefly(problem: Problem) -> Plan | None:
-    """As a master plans by it: what takes more than some looks is left to `knapsack`.
+    """The planner as a master plans by it: what takes more looks is left to `knapsack`.
 
     The count of looks is the same whenever a journal is replayed; seconds would not be.
     """

@@ -8,7 +8,7 @@ import structlog
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.money import Money
 from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
 from bats.master.plain_data import plain

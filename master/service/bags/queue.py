@@ -374,7 +374,7 @@ class Bags:
         self._fleet.look(worker.machine)
 
     def ended_late(self, worker: Worker, results: Sequence[Result]) -> None:
-        """Of a bag that has ended: too late to matter to any plan, but not to the user.
+        """Take in results of a bag that has ended: too late for any plan, but not for its user.
 
         Only its own machines can have run it.
         """
