@@ -32,8 +32,8 @@ from bats.common.errors import (
 )
 from bats.common.folders import default_state
 from bats.common.money import Money, money
+from bats.common.outcomes.values import TYPES, Value, as_typed
 from bats.common.units import seconds
-from bats.common.values import TYPES, Value, as_typed
 from bats.common.wire.keys import Access, read_access
 from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
 

@@ -1,8 +1,10 @@
 """What is packaged is what is there; layers import only what they may."""
 
+import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -25,6 +27,27 @@ def test_every_folder_with_modules_is_in_the_wheel() -> None:
         if "__pycache__" not in path.parts
     }
     assert found == set(pyproject()["tool"]["setuptools"]["packages"])  # type: ignore[index]
+
+
+@pytest.mark.checkout
+def test_no_room_holds_more_modules_than_one_can_look_over() -> None:
+    rooms = Counter(
+        path.parent.relative_to(ROOT)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    assert {str(room): count for room, count in rooms.items() if count > 14} == {}
+
+
+@pytest.mark.checkout
+def test_nobody_outside_the_brain_reaches_into_an_engine() -> None:
+    brain = ROOT / "master" / "brain"
+    reaching = [
+        path.relative_to(ROOT)
+        for path in (ROOT / "master").rglob("*.py")
+        if brain not in path.parents and re.search(r"engine\.run\b", path.read_text())
+    ]
+    assert reaching == []
 
 
 @pytest.mark.checkout

@@ -4,8 +4,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from bats.common.failure import FAILURES, how_it_failed, last_line, why_it_failed, without_numbers
 from bats.common.messages import BagId, Outcome, Result
+from bats.common.outcomes.failures import (
+    FAILURES,
+    how_it_failed,
+    last_line,
+    why_it_failed,
+    without_numbers,
+)
 from bats.master.queries.question import Body, Question
 from bats.master.store.reader import Reader, TaskQuery
 

@@ -11,7 +11,7 @@ from typing import Any, Final, get_type_hints
 from bats.common.errors import UsageError
 from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
-from bats.common.values import as_typed
+from bats.common.outcomes.values import as_typed
 from bats.master.queries.export import tasks_as_csv
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from bats.common.values import Value
+from bats.common.outcomes.values import Value
 from bats.master.report.svg import Drawing, round_up
 
 _TALL: Final = 240.0

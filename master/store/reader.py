@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
-from bats.common.values import Value, values_of
+from bats.common.outcomes.values import Value, values_of
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import journal, schema
 from bats.master.store.results import COLUMNS, result_from

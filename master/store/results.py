@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, Outcome, Result, TaskId
-from bats.common.values import Value, last_line, values_of
+from bats.common.outcomes.values import Value, last_line, values_of
 from bats.master.brain.protocol.numbering import from_table
 from bats.master.store.schema import SHIFT, key
 from bats.master.store.writing.insert import Insert, tame

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
-from bats.common.values import as_typed
+from bats.common.outcomes.values import as_typed
 from bats.master.bag import bag_from
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.plain_data import plain

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bats.common.values import kept, last_line, values_of
+from bats.common.outcomes.values import kept, last_line, values_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from bats.common import values
+from bats.common.outcomes import values
 from bats.worker.tasks.slot import Slot
 
 EXCERPT_BYTES: Final = 2000

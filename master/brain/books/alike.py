@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from bats.common.failure import kind_of
 from bats.common.messages import TaskId
+from bats.common.outcomes.failures import kind_of
 
 FIRST: Final = 12
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from bats.common.errors import UsageError, quoted
-from bats.common.values import TYPES, Value, as_typed, values_of
+from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
 from bats.master.cli.base import Common, as_json, command, common, run
 from bats.master.cli.connection import look
 from bats.master.cli.display.formatting import amount, duration, printable, shortened, table

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from bats.common.failure import FAILURES, how_it_failed, last_line, why_it_failed
 from bats.common.messages import Outcome, Result
+from bats.common.outcomes.failures import FAILURES, how_it_failed, last_line, why_it_failed
 
 _FAILURES: Final = frozenset(int(outcome) for outcome in FAILURES)
 _SHORTEST: Final = 3  # characters of a value that is recognised in what a task says
