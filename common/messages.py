@@ -86,7 +86,7 @@ class Result(NamedTuple):
     system_seconds: float
     peak_kib: int
     output_bytes: int  # of stdout and stderr together, before any cut
-    excerpt: str  # the last lines of stderr (else stdout) of a failure; empty when done
+    excerpt: str  # of a failure the last lines of stderr (else stdout); when done, `values.kept`
     slot: int
     outputs: tuple[tuple[str, str, int], ...] = ()  # collected files: name, sha256, bytes
     # The master adds the rest; it is never on the wire.

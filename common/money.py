@@ -11,6 +11,8 @@ UNITS: Final = 1_000_000_000
 NOTHING: Final = Money(0)
 
 _SHOWN: Final = re.compile(r"[$€£¥]?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+_SIGNS: Final = "$€£¥"
+_NAMED: Final = re.compile(r"([\d.,_]+) *([A-Z]{3}|[a-z]+-[a-z]+)", re.ASCII)
 
 
 def money(text: str | int | Decimal) -> Money:
@@ -32,6 +34,14 @@ def money(text: str | int | Decimal) -> Money:
     if whole != units:
         raise ValueError(f"{text} is finer than a billionth, the smallest unit kept")
     return Money(int(whole))
+
+
+def currency_apart(text: str) -> tuple[str, str]:
+    """`5.00 EUR`, as `show` writes it, into amount and currency; "" where it names none."""
+    text = text.strip()
+    if written := _NAMED.fullmatch(text):
+        return written[1], written[2]
+    return text, text[0] if text[:1] in {*_SIGNS} else ""
 
 
 def show(amount: Money, currency: str = "$", *, places: int = 2) -> str:

@@ -3,10 +3,13 @@
     from bats.master.client import connect, sweep
 
     with connect() as master:
-        bag = master.submit(sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}), budget="5")
+        bag = master.submit("sweep.toml", budget="5")
         for result in bag.results():
-            print(result["parameters"], result["exit_code"])
+            print(result["parameters"], result["values"])
 
+A sweep can be made without a file: `sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"})`. Whatever
+goes wrong is a `BatsError` with the sentence that the command line prints: `UsageError`,
+`CannotBeMetError`, `UnreachableError`, `PausedError`.
 `async with connect()` gives the same with `await` before each question and `async for` results.
 Facts are dictionaries, as `--json` prints them, but for money, which is exact billionths.
 """
@@ -19,10 +22,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 
-from bats.common.errors import PausedError, UsageError
+from bats.common.errors import (
+    BatsError,
+    CannotBeMetError,
+    PausedError,
+    UnreachableError,
+    UsageError,
+    quoted,
+)
 from bats.common.folders import default_state
 from bats.common.money import Money, money
 from bats.common.units import seconds
+from bats.common.values import TYPES, Value, as_typed
 from bats.common.wire.keys import Access, read_access
 from bats.master.link import ANSWER_SECONDS, CONNECT_SECONDS, Link, link
 
@@ -32,6 +43,8 @@ if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of th
 
 __all__ = [
     "Bag",
+    "BatsError",
+    "CannotBeMetError",
     "Client",
     "PausedError",
     "Schedule",
@@ -39,6 +52,8 @@ __all__ = [
     "SyncBag",
     "SyncClient",
     "TaskResult",
+    "UnreachableError",
+    "UsageError",
     "connect",
     "sweep",
 ]  # fmt: skip
@@ -69,7 +84,8 @@ class TaskResult(TypedDict):
 
     bag: int
     task: int
-    parameters: dict[str, str]
+    parameters: dict[str, Value]  # numbers, where all values of a parameter are numbers
+    values: dict[str, Value]  # what it told in lines `name=number` or a JSON object
     machine: int
     cluster: str
     started: float  # seconds of the bag
@@ -81,7 +97,7 @@ class TaskResult(TypedDict):
     system_seconds: float
     peak_kib: int
     output_bytes: int  # of what it printed, before any cut
-    excerpt: str  # the end of its output
+    excerpt: str  # the last line of its output; of a failure the last lines
     slot: int
     outputs: list[tuple[str, str, int]]  # files it left: name, sha256, bytes
     cost_share: int  # of its machine's bill, its idle time included
@@ -121,6 +137,7 @@ class Bag:
         self.number = number
 
     async def status(self) -> Body:
+        """How it stands, as facts: `bag.status()["done"]`."""
         return await self._client.ask("status", bag=self.number)
 
     async def schedules(self) -> list[Schedule]:
@@ -130,7 +147,11 @@ class Bag:
         return found
 
     async def choose(
-        self, rule: str = "fastest", *, budget: str | int | None = None, deadline: str | None = None
+        self,
+        rule: str = "fastest",
+        *,
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
     ) -> Body:
         """Take the schedule of that name, or what a limit allows."""
         limits = _limits(budget, deadline)
@@ -167,6 +188,7 @@ class Bag:
                     for result in part["results"]:
                         if result["task"] not in told:
                             told.add(result["task"])
+                            _type(result["parameters"], part["types"])
                             yield result
             if status["over"]:
                 return
@@ -176,13 +198,26 @@ class Bag:
             pause = _CALM * (loop.time() - began)
 
     async def frame(self) -> Any:
-        """All results as a pandas DataFrame, a parameter a column. Needs pandas."""
+        """All results as a pandas DataFrame; parameters and values told are columns.
+
+        Where a name is taken, they are called `param.NAME` and `value.NAME`. Needs pandas.
+        """
         import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        rows = []
-        async for part in self._client.stream("results", bag=self.number):
-            rows += [{**row.pop("parameters"), **row} for row in part["results"]]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(await self.rows())
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """All results so far, flat: parameters and values told stand beside the other facts."""
+        rows: list[dict[str, Any]] = []
+        async for part in self._client.stream("results", bag=self.number, columns=True):
+            for row in part["results"]:
+                told = _type(row.pop("values"), part["value_types"])
+                for kind, more in (("param", _type(row.pop("parameters"), part["types"])),
+                                   ("value", told)):  # fmt: skip
+                    for name, value in more.items():
+                        row[f"{kind}.{name}" if name in row else name] = value
+                rows.append(row)
+        return rows
 
     async def log(self, task: int, *, err: bool = False) -> bytes:
         """The output of the task, once it has ended."""
@@ -200,10 +235,11 @@ class Bag:
         return follow_log(self._client, self.number, task, err=err)
 
     async def cancel(self, reason: str = "cancelled by the user") -> Body:
+        """End it: what runs is killed, results are kept."""
         return await self._client.ask("cancel", bag=self.number, reason=reason)
 
     async def resume(self) -> Body:
-        """A paused bag goes on."""
+        """Go on with it, be it paused, cancelled or left by its master."""
         return await self._client.ask("resume", bag=self.number)
 
     async def retry(self, tasks: Sequence[int] | None = None) -> Body:
@@ -261,21 +297,26 @@ class Client:
 
     async def submit(
         self,
-        work: "Sweep",
+        work: "Sweep | str | Path",
         *,
         offerings: "Sequence[Offering] | None" = None,
         rule: str = "",
-        budget: str | int | None = None,
-        deadline: str | None = None,
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
         **settings: Any,
     ) -> Bag:
-        """Submit a sweep. Without a rule or a limit it waits for `choose` after its sample.
+        """Submit a sweep, or a sweep file by its name; the bag it becomes.
+
+            bag = master.submit("sweep.toml", budget="5")
+
+        Without a rule or a limit it waits for `choose` after its sample.
 
         `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
         `settings` are further keys of a submission: `name`, or policies such as `tail`, which win
         over those of the sweep.
         """
         limits = _limits(budget, deadline)
+        work = _sweep_of(work)
         limited = limits or work.budget is not None or work.deadline_seconds is not None
         settings["rule"] = rule or work.pick or ("fastest" if limited else "ask")
         from bats.master.submission import submit
@@ -288,6 +329,7 @@ class Client:
         return Bag(self, (await self.ask("status", bag=which))["bag"])
 
     async def bags(self) -> list[Body]:
+        """All bags, the newest last: `[one["name"] for one in master.bags()]`."""
         found: list[Body] = (await self.ask("bags"))["bags"]
         return found
 
@@ -307,7 +349,11 @@ class SyncBag:
         return self._run(self._bag.schedules())
 
     def choose(
-        self, rule: str = "fastest", *, budget: str | int | None = None, deadline: str | None = None
+        self,
+        rule: str = "fastest",
+        *,
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
     ) -> Body:
         return self._run(self._bag.choose(rule, budget=budget, deadline=deadline))
 
@@ -329,6 +375,9 @@ class SyncBag:
     def frame(self) -> Any:
         return self._run(self._bag.frame())
 
+    def rows(self) -> list[dict[str, Any]]:
+        return self._run(self._bag.rows())
+
     def log(self, task: int, *, err: bool = False) -> bytes:
         return self._run(self._bag.log(task, err=err))
 
@@ -349,9 +398,11 @@ class SyncClient:
         self.client: Client | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of something to be awaited."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
+        """End the thread; `with connect()` does so."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -373,6 +424,17 @@ class SyncClient:
     def _known(self) -> Client:
         assert self.client is not None
         return self.client
+
+
+def _told_alike(sync: type, of: type) -> None:
+    """What both have is described once."""
+    for name, there in vars(sync).items():
+        if callable(there) and not name.startswith("_") and not there.__doc__:
+            there.__doc__ = getattr(getattr(of, name, None), "__doc__", None)
+
+
+_told_alike(SyncBag, Bag)
+_told_alike(SyncClient, Client)
 
 
 class _Connecting:
@@ -428,11 +490,31 @@ def connect(
     return _Connecting(access, timeout_seconds)
 
 
-def _limits(budget: str | int | None, deadline: str | None) -> dict[str, Money | float]:
+def _type(found: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:
+    """In place: text becomes what its column holds."""
+    found |= {name: as_typed(value, TYPES[types[name]]) for name, value in found.items()}
+    return found
+
+
+def _sweep_of(work: "Sweep | str | Path") -> "Sweep":
+    """Raises UsageError for what is neither a sweep nor the name of a file."""
+    from bats.master.sweep.sweep import Sweep
+
+    if isinstance(work, Sweep):
+        return work
+    if isinstance(work, str | Path):
+        return sweep(work)
+    raise UsageError(
+        f"What is submitted is a sweep file's name or a sweep, not {quoted(work)}; "
+        'make one with sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}).'
+    )
+
+
+def _limits(budget: str | float | None, deadline: str | float | None) -> dict[str, Money | float]:
     limits: dict[str, Money | float] = {}
     try:
         if budget is not None:
-            limits["budget"] = money(budget)
+            limits["budget"] = money(str(budget))  # 0.1 means what is written
         if deadline is not None:
             limits["deadline_seconds"] = seconds(deadline)
     except ValueError as error:

@@ -57,6 +57,7 @@ class Link:
         set_up_client(self._socket, access.pair, access.server_key)
         self._monitor = self._socket.get_monitor_socket(_WATCHED)
         self._hearing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._socket.connect(address)
 
     async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
@@ -145,6 +146,7 @@ class Link:
             event, _ = _EVENT.unpack(what)
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._hearing = asyncio.create_task(self._hear())
+                self._watching = asyncio.create_task(self._watch())
                 return ""
             if event == zmq.Event.HANDSHAKE_FAILED_AUTH:
                 return "does not know the key in this access file"
@@ -155,10 +157,19 @@ class Link:
         return why
 
     def close(self) -> None:
-        if self._hearing:
-            self._hearing.cancel()
+        for task in (self._hearing, self._watching):
+            if task:
+                task.cancel()
         self._socket.disable_monitor()
         self._socket.close(200)
+
+    async def _watch(self) -> None:
+        """What is asked when the connection breaks is not answered on the next one."""
+        while True:
+            what, *_ = await self._monitor.recv_multipart()
+            event, _ = _EVENT.unpack(what)
+            if event == zmq.Event.DISCONNECTED:
+                self._tell_all(UnreachableError(f"The master at {self.address} has gone."))
 
     async def _hear(self) -> None:
         while True:

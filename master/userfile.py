@@ -34,6 +34,7 @@ class Document:
     kind: str = ""  # toml, json or yaml
     text: str = field(default="", repr=False)
     flags: Mapping[str, str] = field(default_factory=dict)  # options named otherwise than their key
+    options: frozenset[str] = frozenset()  # keys that options set, over what the file says
 
     def where(self, keys: Sequence[str | int]) -> str:
         """The name of a place in a message: "sweep.toml, line 3: `grid.alpha`", or "--timeout"."""
@@ -41,7 +42,7 @@ class Document:
         for key in keys:
             step = f"[{key + 1}]" if isinstance(key, int) else _printable(key)
             dotted += f".{step}" if dotted and isinstance(key, str) else step
-        if not self.path:
+        if not self.path or (keys and keys[0] in self.options):
             return self._option(keys)
         line = self.line_of(keys)
         place = f"{self.path}, line {line}" if line else self.path

@@ -16,12 +16,12 @@ from figures import Report
 
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.planning import frontier
 from bats.master.brain.planning.deadline import cheapest_within
 from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.planning.schedules import offers
-from bats.master.brain.rules.replanning import frontier
 
 UNITS = 1_000_000  # the budget of the bar, in units of the prices' greatest common divisor
 TASKS = (1000, 20_000, 200_000)

@@ -156,6 +156,7 @@ def _like(hint: Any) -> st.SearchStrategy[Any]:
         str: st.text(max_size=8),
         bytes: st.binary(max_size=8),
         bool: st.booleans(),
+        m.Outcome: st.integers(0, 9),
         Any: st.none() | st.integers(0, 9) | st.text(max_size=4),
     }
     if hint in simple:

@@ -18,6 +18,12 @@ from bats.common.errors import UsageError
 Role = Literal["client", "worker"]
 ROLES: Final[tuple[Role, ...]] = ("client", "worker")
 _KEY_LENGTH: Final = 40
+_Z85: Final = {
+    sign: value
+    for value, sign in enumerate(
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,13 @@ def new_pair() -> KeyPair:
 
 
 def is_key(text: Any) -> bool:
-    return type(text) is str and len(text) == _KEY_LENGTH and text.isascii() and text.isprintable()
+    """Whether it is z85: groups of five characters, each a number of 32 bits."""
+    if type(text) is not str or len(text) != _KEY_LENGTH or not set(text) <= _Z85.keys():
+        return False
+    return all(
+        sum(_Z85[sign] * 85 ** (4 - k) for k, sign in enumerate(text[at : at + 5])) < 1 << 32
+        for at in range(0, _KEY_LENGTH, 5)
+    )
 
 
 def keep_pair(path: Path) -> KeyPair:
@@ -99,7 +111,10 @@ def read_access(path: Path, role: Role | None = None) -> Access:
         raise UsageError(f"{path}: `master` must list addresses like tcp://host:port.")
     for name in ("server_key", "public_key", "secret_key"):
         if not is_key(held[name]):
-            raise UsageError(f"{path}: `{name}` is not a key of {_KEY_LENGTH} characters.")
+            raise UsageError(
+                f"{path}: `{name}` is not a key of {_KEY_LENGTH} characters of z85. "
+                "Copy the file again from where the master runs."
+            )
     if held["role"] not in ROLES:
         raise UsageError(f"{path}: `role` is {held['role']!r}, allowed are {', '.join(ROLES)}.")
     if role is not None and held["role"] != role:

@@ -14,7 +14,8 @@ from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Oracle, Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import ClusterState, Oracle, Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.by_name import policies_of
@@ -115,11 +116,11 @@ class Engine:
 
     def machine(self, machine: MachineId, now: float = 0.0) -> MachineFacts | None:
         """None of one that it never knew."""
-        known = self.run.machines.get(machine)
+        known = self.run.pool.machines.get(machine)
         return None if known is None else facts.machine_facts(known, max(now, self.run.now))
 
     def alive(self) -> list[MachineFacts]:
-        return [facts.machine_facts(one, self.run.now) for one in self.run.alive()]
+        return [facts.machine_facts(one, self.run.now) for one in self.run.pool.alive()]
 
     def task(self, task: TaskId, now: float = 0.0) -> TaskFacts:
         return facts.task_facts(self.run, task, max(now, self.run.now))
@@ -153,7 +154,7 @@ class Engine:
         run.tasks.check()
         run.ledger.check()
         on_machines = 0
-        for machine in run.alive():
+        for machine in run.pool.alive():
             for attempt in machine.attempts():
                 on_machines += 1
                 if attempt not in run.tasks.running.get(attempt.task, ()):
@@ -188,13 +189,13 @@ def _begin(run: Run, _: Begin) -> None:
 
 
 def _charged(run: Run, event: Charged) -> None:
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is not None:
         fleet.charged(run, machine, event.since)
 
 
 def _joined(run: Run, event: Joined) -> None:
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is None and event.cluster >= 0:
         machine = _adopt_manual(run, event)
     if machine is None or machine.state in (MachineState.STOPPING, MachineState.GONE):
@@ -212,7 +213,7 @@ def _joined(run: Run, event: Joined) -> None:
     machine.joined_at = run.now
     fleet.charged(run, machine, run.now)
     _reconcile(run, machine, event)
-    run.hungry[machine.id] = None
+    run.pool.hungry[machine.id] = None
 
 
 def _adopt_manual(run: Run, event: Joined) -> Machine | None:
@@ -225,7 +226,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
     if not run.ledger.reserve(machine.id, offering.price * machine.atus):  # type: ignore[arg-type]
         run.say(f"machine {machine.id} is turned away: the budget does not cover it")
         return None
-    run.add(machine)
+    run.pool.add(machine)
     return machine
 
 
@@ -249,11 +250,11 @@ def _reconcile(run: Run, machine: Machine, event: Joined) -> None:
 
 
 def _silent(run: Run, event: Silent) -> None:
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is not None and machine.state is MachineState.UP:
         machine.move(MachineState.SILENT)
-        run.hungry.pop(machine.id, None)
-        run.idle.pop(machine.id, None)
+        run.pool.hungry.pop(machine.id, None)
+        run.pool.idle.pop(machine.id, None)
         run.say(f"machine {machine.id} is silent; its tasks go to others")
         dispatch.on_machine_lost(run, machine, Cause.FAILED)
         if machine.offering.free:
@@ -262,11 +263,11 @@ def _silent(run: Run, event: Silent) -> None:
 
 def _announced(run: Run, event: Announced) -> None:
     """Give it no more tasks; what runs there may still end. Another is bought in its place."""
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is None or not machine.alive or machine.draining:
         return
     machine.draining = event.reason
-    run.hungry[machine.id] = None
+    run.pool.hungry[machine.id] = None
     name = machine.offering.name
     run.say(f"machine {machine.id} ({name}) gets no more tasks: {event.reason}")
     if run.phase is Phase.EXECUTING:
@@ -275,7 +276,7 @@ def _announced(run: Run, event: Announced) -> None:
 
 def _found(run: Run, event: Found) -> None:
     """Count it as silent until its worker speaks; without the money for it, it is stopped."""
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is None or machine.alive:
         return
     if run.phase not in dispatch.BUSY_PHASES:
@@ -291,7 +292,7 @@ def _found(run: Run, event: Found) -> None:
 
 
 def _gone(run: Run, event: Gone) -> None:
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is None or not machine.alive:
         return
     c = run.clusters[machine.cluster]
@@ -303,12 +304,12 @@ def _gone(run: Run, event: Gone) -> None:
     asked = machine.state is MachineState.STOPPING and not machine.draining
     dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
     machine.move(MachineState.GONE)
-    run.forget(machine)
+    run.pool.forget(machine)
     fleet.settle(run, machine, event.at)
     if not asked and run.phase in dispatch.BUSY_PHASES:
         why = event.detail or event.cause.value
         run.say(f"machine {machine.id} ({c.offering.name}) is gone: {why}")
-        if run.phase is Phase.SAMPLING and not run.living[c.index]:
+        if run.phase is Phase.SAMPLING and not run.pool.living[c.index]:
             fleet.start(run, c.index, 1)
         elif run.phase is Phase.EXECUTING:
             replanning.replan(run, "a machine was lost")
@@ -328,11 +329,11 @@ def _failed_to_start(run: Run, c: ClusterState, machine: Machine, cause: Cause) 
 
 
 def _ended(run: Run, event: Ended) -> None:
-    dispatch.on_ended(run, run.machines.get(event.machine), event.endings)
+    dispatch.on_ended(run, run.pool.machines.get(event.machine), event.endings)
 
 
 def _returned(run: Run, event: Returned) -> None:
-    machine = run.machines.get(event.machine)
+    machine = run.pool.machines.get(event.machine)
     if machine is None:
         return
     machine.hold_back = True
@@ -342,7 +343,7 @@ def _returned(run: Run, event: Returned) -> None:
                 machine.release(task, attempt.attempt, run.now)
                 run.tasks.remove(attempt)
                 dispatch.put_back_if_alone(run, task)
-    run.hungry[machine.id] = None
+    run.pool.hungry[machine.id] = None
 
 
 def _chosen(run: Run, event: Chosen) -> None:
@@ -365,7 +366,7 @@ def _retried(run: Run, event: Retried) -> None:
         run.outcome, run.ended_at = None, None
         if sampling.begin_again(run):
             return
-        run.phase = Phase.EXECUTING
+        run.move(Phase.EXECUTING)
         replanning.replan(run, "tasks are tried again")
 
 
@@ -415,12 +416,12 @@ def _follow_up(run: Run) -> None:
     if run.now >= run.next_monitor and _is_looked_after(run):
         run.next_monitor = run.now + monitoring.monitor_seconds(run)
         _monitor(run)
-        run.hungry.update(run.idle)  # what was not worth copying may be by now
+        run.pool.hungry.update(run.pool.idle)  # what was not worth copying may be by now
     end_of_paid_time.stuck(run)
-    if run.idle and run.tasks.waiting:
-        run.hungry.update(run.idle)
-    for machine_id in list(run.hungry):
-        dispatch.fill(run, run.machines[machine_id])
+    if run.pool.idle and run.tasks.waiting:
+        run.pool.hungry.update(run.pool.idle)
+    for machine_id in list(run.pool.hungry):
+        dispatch.fill(run, run.pool.machines[machine_id])
     if run.phase is Phase.ENDING:
         _wind_up(run)
 
@@ -444,9 +445,9 @@ def _settle_phase(run: Run) -> None:
 def _look_at_due(run: Run) -> None:
     """Machines whose paid time ends now, or soon the time that they may live unheard."""
     due: dict[int, Machine] = {}
-    while run.alarms and run.alarms[0][0] <= run.now:
-        _, _, machine_id = heapq.heappop(run.alarms)
-        machine = run.machines[machine_id]
+    while run.pool.alarms and run.pool.alarms[0][0] <= run.now:
+        _, _, machine_id = heapq.heappop(run.pool.alarms)
+        machine = run.pool.machines[machine_id]
         if machine.alive and machine.state is not MachineState.STOPPING:
             due[machine_id] = machine
     if due:
@@ -480,18 +481,18 @@ def _wind_up(run: Run) -> None:
     if run.tasks.unfinished:
         dispatch.kill_everything(run)
         run.tasks.drop_unfinished()
-    for machine in run.alive():
+    for machine in run.pool.alive():
         fleet.stop(run, machine, "the bag has ended")
-    if not run.alive():
-        run.phase = Phase.ENDED
+    if not run.pool.alive():
+        run.move(Phase.ENDED)
         assert run.ledger.reserved == NOTHING
 
 
 def _wake(run: Run, now: float) -> None:
     """Ask to be woken for the next monitoring or the next end of an ATU."""
     at = run.next_monitor if _is_looked_after(run) else math.inf
-    if run.alarms:
-        at = min(at, run.alarms[0][0])
+    if run.pool.alarms:
+        at = min(at, run.pool.alarms[0][0])
     if at < math.inf and (at != run.woken_at or at <= now):
         run.woken_at = at
         run.out.append(WakeAt(max(at, now)))

@@ -38,7 +38,17 @@ class Archive:
         async def part(piece: Body) -> None:
             parts.append(piece)
 
-        return await QUERIES[verb](Question(self._open, None, body, part))
+        answer = await QUERIES[verb](Question(self._open, None, body, part))
+        if verb in {"bags", "status"}:
+            for bag in answer.get("bags", [answer]):
+                if bag["state"] in {"queued", "running"}:
+                    bag["unserved_since"] = self._last_written()
+        return answer
+
+    def _last_written(self) -> float:
+        """The time of the last that a master wrote here."""
+        files = (self._state / name for name in ("store.db", "store.db-wal"))
+        return max(file.stat().st_mtime for file in files if file.exists())
 
     def _open(self) -> "Reader":
         from bats.master.store.reader import Reader

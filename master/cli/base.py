@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -117,6 +118,18 @@ class Group(_Group):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         named["params"] = [*(named.get("params") or []), *_common_options()]
         super().__init__(*arguments, **named)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Who mistypes a command is told which was probably meant."""
+        name = args[0]
+        known = self.list_commands(ctx)
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name.lower(), known, 1, 0.5)
+            what = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}."
+            raise click.UsageError(f"There is no command {name!r}; {what}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 def command(*, examples: str, name: str | None = None, **named: Any) -> Callable[..., Command]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bats.common.errors import UsageError
+from bats.common.money import currency_apart
 from bats.common.units import seconds
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _FEW: Final = 3  # commands shown from each end
 
 _OPTIONS: Final = (
-    click.argument("words", nargs=-1, metavar="[SWEEP | -] [-- COMMAND...]"),
+    click.argument("words", nargs=-1, metavar="[SWEEP | -] [-- COMMAND... [::: VALUES...]]"),
     click.option("-p", "--param", "parameters", multiple=True, metavar="NAME=VALUES",
                  help="A parameter: `seed=1,2,3`, `alpha=0:1:0.1` or `name=@file`."),
     click.option("--zip", "zipped", multiple=True, metavar="NAME=VALUES",
@@ -73,6 +74,8 @@ def wanted(
     from bats.master.clouds.reading import clouds
     from bats.master.sweep.arguments import from_arguments
 
+    found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None
+    budget = given["budget"] and in_currency(given["budget"], found.currency if found else "")
     file, lines, words = _file_and_words(words, given, after=after)
     keys = (
         "name", "timeout", "retries", "max_failures", "cwd", "compat", "budget", "deadline", "pick",
@@ -85,16 +88,29 @@ def wanted(
         array=given["array"],
         csv_file=given["csv_file"],
         lines=lines,
-        settings={key: given[key] for key in keys},
+        settings={key: given[key] for key in keys} | {"budget": budget},
         policy=policy_given(given, "seed"),
     )
-    found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
     usual = "fastest" if limited else "balanced" if given["yes"] else ""
     if given["term"] is not None:
         _seconds(given["term"], "--term")
         click.echo(f"{TERM}.", err=True)
     return Wanted(sweep, found, sweep.pick or usual)
+
+
+_SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
+
+
+def in_currency(budget: str, currency: str) -> str:
+    """The amount alone; one that names its currency names that of the prices, where it is known."""
+    amount_written, word = currency_apart(budget)
+    if word and currency and _SIGNS.get(word, word) != _SIGNS.get(currency, currency):
+        raise UsageError(
+            f"--budget: {budget} is in {word}, and prices here are in {currency}; "
+            "give the amount in that."
+        )
+    return amount_written
 
 
 TERM: Final = "--term is without effect: money is reserved to the expected ends of tasks"
@@ -110,10 +126,15 @@ def _seconds(text: str | None, option: str) -> float | None:
 def _file_and_words(
     words: Sequence[str], given: Mapping[str, Any], *, after: bool
 ) -> tuple[str, Any, Sequence[str]]:
-    """The first word is a sweep file, or - for standard input, if no `--` stands before it."""
+    """The first word is a sweep file, or - for standard input, if no `--` stands before it.
+
+    Where values follow after `:::` it is a command.
+    """
+    from bats.master.sweep.one_liner import is_one_liner
+
     if not words:
         raise click.UsageError("Name a sweep file, or give a command after `--`.")
-    if after:
+    if after or (is_one_liner(words) and words[0] != "-"):
         return "", None, words
     first, rest = words[0], words[1:]
     if first == "-":

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, Outcome
 from bats.master.bag import OPEN, PAUSED, Bag, bag_from, ways_out
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.plain_data import plain
 from bats.master.queries.question import Body, LiveBag, Question

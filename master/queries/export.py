@@ -3,7 +3,7 @@
 import asyncio
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TextIO, cast
 
@@ -11,6 +11,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Result, TaskId
 from bats.common.money import Money, as_decimal
 from bats.master.bag import bag_from
+from bats.master.queries.output import whole_output
 from bats.master.queries.question import Body, Question
 from bats.master.queries.tasks import cost_rates, cost_share, living_costs, output_files
 from bats.master.store.reader import Reader
@@ -26,6 +27,7 @@ Values = Callable[[TaskId], Sequence[str]]
 async def export(question: Question) -> Body:
     """The bag as text, JSONL or CSV, in chunks of lines."""
     number, form = await question.bag(), question.text("format", "jsonl")
+    whole = bool(question.body.get("output"))
     living = living_costs(question.at_work(number))
     parts: asyncio.Queue[str | None] = asyncio.Queue(4)
     loop = asyncio.get_running_loop()
@@ -35,7 +37,7 @@ async def export(question: Question) -> Body:
 
     def write(reader: Reader) -> None:
         try:
-            _write(reader, number, form, put, living)
+            _write(reader, number, form, put, living, whole=whole)
         finally:
             put(None)
 
@@ -52,8 +54,13 @@ def _write(
     form: str,
     put: Callable[[str], None],
     living: Mapping[MachineId, Money],
+    *,
+    whole: bool,
 ) -> None:
-    """`form`: `jsonl` or `csv` for the tasks, `run` for all that is known."""
+    """`form`: `jsonl` or `csv` for the tasks, `run` for all that is known.
+
+    `whole`: with what each task wrote on stdout, in a column of the CSV.
+    """
     bag = bag_from(reader.bag(number))
     out = _Pieces(put)
     sweep = bag.sweep
@@ -65,8 +72,10 @@ def _write(
             "cost_share": lambda row: f"{as_decimal(cost_share(row, rates)).normalize():f}",
             "outputs": lambda row: " ".join(output_files(row)),
         }
-        rows = reader.every_task(number)
-        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more)
+        if whole:
+            more["output"] = lambda row: whole_output(bag, row)
+        rows, told_values = reader.every_task(number), list(reader.value_types(number))
+        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, told_values)
     elif form == "run":
         run_as_jsonl(reader, number, cast("TextIO", out))
     else:
@@ -91,16 +100,28 @@ def tasks_as_csv(
     names: Sequence[str] = (),
     values: Values = lambda _: (),
     more: Mapping[str, Callable[[Result], object]] = MappingProxyType({}),
+    value_names: Sequence[str] = (),
 ) -> None:
-    """A heading, then a line a task; a parameter is a column, `param.NAME` if NAME is taken."""
+    """A heading, then a line a task; parameters are columns, and so are values of these names.
+
+    Where the name is taken, they are called `param.NAME` and `value.NAME`.
+    """
     columns = [field for field in TOLD if field != "outputs"]
-    taken = {*columns, *more}
+    heading = [*columns, *more]
+    heading += _headings(names, heading, "param")
+    heading += _headings(value_names, heading, "value")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*columns, *more, *(f"param.{n}" if n in taken else n for n in names)])
+    writer.writerow(heading)
     for row in rows:
         facts = told(row)
         added = [column(row) for column in more.values()]
-        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task)])
+        said = [facts["values"].get(name, "") for name in value_names]
+        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task), *said])
+
+
+def _headings(names: Iterable[str], taken: Collection[str], kind: str) -> list[str]:
+    """What columns of these names are called."""
+    return [f"{kind}.{name}" if name in taken else name for name in names]
 
 
 def run_as_jsonl(reader: Reader, bag: BagId, out: TextIO) -> None:

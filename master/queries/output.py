@@ -5,12 +5,13 @@ from typing import Final
 
 from bats.common.errors import UsageError, quoted
 from bats.common.folders import printed_path
-from bats.common.messages import BagId, Outcome, TaskId
-from bats.master.bag import bag_from
+from bats.common.messages import BagId, Outcome, Result, TaskId
+from bats.master.bag import Bag, bag_from
 from bats.master.queries.question import Body, Question
 from bats.master.store.reader import Reader
 
 _PIECE_BYTES: Final = 256 << 10
+_MOST_OUTPUT_BYTES: Final = 8 << 20  # of one output among others; `log` tells all of it
 
 
 async def log(question: Question) -> Body:
@@ -49,6 +50,7 @@ def output(
 ) -> Body:
     """A piece of what a task wrote; `attempt` 0 is the one whose result counts."""
     bag = bag_from(reader.bag(number))
+    must_exist(bag, task)
     attempts = reader.story(number, task)
     if not attempts:
         raise UsageError(
@@ -78,3 +80,19 @@ def output(
         "counts": attempt == counts,
         "missing": missing,  # it is on its way from the machine
     }
+
+
+def whole_output(bag: Bag, row: Result) -> str:
+    """The kept part of what the task wrote on stdout."""
+    try:
+        with Path(bag.output_folder, printed_path(row.task, row.attempt, "out")).open("rb") as file:
+            return file.read(_MOST_OUTPUT_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def must_exist(bag: Bag, task: TaskId) -> None:
+    """Raises UsageError."""
+    if task >= (count := bag.sweep.count):
+        has = f"tasks 0 to {count - 1}" if count > 1 else "one task, 0"
+        raise UsageError(f"Bag {bag.id} has {has}, no {task}.")

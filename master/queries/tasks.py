@@ -10,11 +10,13 @@ from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money
 from bats.master.bag import Bag, bag_from
 from bats.master.plain_data import plain
+from bats.master.queries.output import must_exist, whole_output
 from bats.master.queries.question import Body, LiveBag, Question
 from bats.master.store.reader import Reader, TaskQuery
 from bats.master.store.results import told
 
 _PIECE: Final = 2000  # results in a chunk
+_OUTPUTS_CHARACTERS: Final = 4 << 20  # of whole outputs in a chunk, but for the last of them
 
 
 async def tasks(question: Question) -> Body:
@@ -36,21 +38,39 @@ async def task(question: Question) -> Body:
 
 
 async def results(question: Question) -> Body:
-    """All results in the order of the tasks, from task `since` on, in chunks."""
+    """All results in the order of the tasks, from task `since` on, in chunks.
+
+    `types` of a chunk says what the parameters are; asked for `columns`, `value_types` likewise
+    for the values told. Asked for `output`, each result has all of what it wrote to stdout.
+    """
     number, since = await question.bag(), question.whole("since", 0)
     count = 0
     living = living_costs(question.at_work(number))
     rates = await question.read(lambda reader: cost_rates(reader, number, living))
     bag = await question.read(lambda reader: with_parameters(reader, number))
+    columns = {"types": _named(bag.sweep.types())}
+    if question.body.get("columns"):
+        columns["value_types"] = _named(
+            await question.read(lambda reader: reader.value_types(number))
+        )
+    whole = bool(question.body.get("output"))
     while True:
-        look = partial(piece_of_results, number=number, since=since)
+        look = partial(piece_of_results, number=number, since=since, bag=bag, whole=whole)
         rows = await question.read(look)
         if not rows:
             return {"bag": number, "count": count}
         count += len(rows)
-        since = rows[-1].task + 1
-        part = [{**task_row(row, bag), "cost_share": cost_share(row, rates)} for row in rows]
-        await question.part({"results": part})
+        since = rows[-1][0].task + 1
+        part = [
+            {**task_row(row, bag), "cost_share": cost_share(row, rates), **more}
+            for row, more in rows
+        ]
+        await question.part({"results": part, **columns})
+
+
+def _named(types: Mapping[str, type]) -> dict[str, str]:
+    """Types by the names that stand for them among facts: `int`, `float`, `bool`, `str`."""
+    return {name: kind.__name__ for name, kind in types.items()}
 
 
 def with_parameters(reader: Reader, number: BagId) -> Bag:
@@ -116,15 +136,27 @@ def output_files(row: Result) -> list[str]:
     return [name for name, *_ in row.outputs if name not in {"stdout", "stderr"}]
 
 
-def piece_of_results(reader: Reader, number: BagId, since: int) -> list[Result]:
-    return list(islice(reader.every_task(number, TaskId(since)), _PIECE))
+def piece_of_results(
+    reader: Reader, number: BagId, since: int, bag: Bag, *, whole: bool
+) -> list[tuple[Result, Body]]:
+    """Some of the results from task `since` on, and what else is told of each."""
+    rows = islice(reader.every_task(number, TaskId(since)), _PIECE)
+    if not whole:
+        return [(row, {}) for row in rows]
+    found, size = [], 0
+    for row in rows:
+        output = whole_output(bag, row)
+        found.append((row, {"output": output}))
+        size += len(output)
+        if size > _OUTPUTS_CHARACTERS:
+            break
+    return found
 
 
 def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) -> Body:
     """Everything that is known of one task."""
     bag = bag_from(reader.bag(number))
-    if task >= bag.sweep.count:
-        raise UsageError(f"Bag {number} has tasks 0 to {bag.sweep.count - 1}, no {task}.")
+    must_exist(bag, task)
     attempts = reader.story(number, task)
     told: Body = {
         "bag": number,

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from bats.master.queries import bags, export, machines, output, plans, tasks
+from bats.master.queries import bags, export, failures, machines, output, plans, tasks
 from bats.master.queries.question import Body, Question
 
 QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Body]]]] = {
@@ -13,6 +13,7 @@ QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Body]]]] = {
     "schedules": plans.schedules,
     "explain": plans.explain,
     "decisions": plans.decisions,
+    "failures": failures.why_failed,
     "machines": machines.machines,
     "tasks": tasks.tasks,
     "task": tasks.task,

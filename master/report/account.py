@@ -15,8 +15,8 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
 from bats.master.brain.views.view import RunView
 from bats.master.queries.chronicle import Chronicle
+from bats.master.queries.failures import Failure, failures
 from bats.master.queries.replay import Recorded, Replayed
-from bats.master.report.failures import Failure, failures
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow

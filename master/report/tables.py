@@ -11,11 +11,12 @@ from typing import Any, Final, get_type_hints
 from bats.common.errors import UsageError
 from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
+from bats.common.values import as_typed
 from bats.master.queries.export import tasks_as_csv
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.reader import Reader
-from bats.master.store.results import TOLD
+from bats.master.store.results import TOLD, last_words, values_told
 
 _PIECE: Final = 50_000  # rows of a table in memory at a time
 
@@ -23,7 +24,8 @@ _PIECE: Final = 50_000  # rows of a table in memory at a time
 def tasks_csv(reader: Reader, told: Account, path: Path) -> None:
     sweep = told.bag.sweep
     with path.open("w", newline="", encoding="utf-8") as out:
-        tasks_as_csv(reader.every_task(told.bag.id), out, sweep.names, sweep.values)
+        rows, values = reader.every_task(told.bag.id), list(reader.value_types(told.bag.id))
+        tasks_as_csv(rows, out, sweep.names, sweep.values, value_names=values)
 
 
 def machines_csv(told: Account, path: Path) -> None:
@@ -59,8 +61,9 @@ def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
     sweep = told.bag.sweep
     hints = get_type_hints(Result)
     kinds = {name: hints[name] for name in TOLD if name != "outputs"}
-    names = [*kinds, *(f"param.{name}" for name in sweep.names)]
-    with _parquet(path, {name: kinds.get(name, str) for name in names}) as write:
+    parameters = {f"param.{name}": kind for name, kind in sweep.types().items()}
+    values = {f"value.{name}": kind for name, kind in reader.value_types(told.bag.id).items()}
+    with _parquet(path, kinds | parameters | values) as write:
         rows = reader.every_task(told.bag.id)
         while piece := list(islice(rows, _PIECE)):
             write(
@@ -68,11 +71,18 @@ def tasks_parquet(reader: Reader, told: Account, path: Path) -> None:
                     {
                         **{name: getattr(row, name) for name in kinds},
                         "outcome": row.outcome.name.lower(),
-                        **{f"param.{k}": v for k, v in sweep.parameters(row.task).items()},
+                        "excerpt": last_words(row),
+                        **_typed("param", sweep.parameters(row.task), parameters),
+                        **_typed("value", values_told(row), values),
                     }
                     for row in piece
                 ]
             )
+
+
+def _typed(kind: str, found: Mapping[str, Any], columns: Mapping[str, type]) -> dict[str, Any]:
+    named = {f"{kind}.{name}": value for name, value in found.items()}
+    return {name: as_typed(value, columns[name]) for name, value in named.items()}
 
 
 def machines_parquet(told: Account, path: Path) -> None:
@@ -96,7 +106,7 @@ def _parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {float: pa.float64(), str: pa.string(), Outcome: pa.string()}  # the others: whole
+    types = {float: pa.float64(), str: pa.string(), bool: pa.bool_(), Outcome: pa.string()}
     schema = pa.schema([(name, types.get(kind, pa.int64())) for name, kind in kinds.items()])
     with pq.ParquetWriter(path, schema) as writer:
         yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema=schema))

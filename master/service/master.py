@@ -92,8 +92,6 @@ class Master:
         )
         self._closers.append(self.authenticator.close)
         site = Site(self.store.master_id, str(home.folder), options.worker_command)
-        self.fleet = Fleet(options, site, self.admission, self.store)
-        self._closers.append(self.fleet.close)
         self.router = Router(context, home.server, self._hear, self._lost)
         self._closers.append(self.router.close)
         self.port = self.router.bind(options.bind, self._port())
@@ -108,17 +106,23 @@ class Master:
         self._closers.append(self.workers.close)
         self.files = Files(self.blobs, self.router, self.workers.route_of)
         self._closers.append(self.files.close)
-        self.fleet.workers = self.workers
-        self.fleet.files = self.files
-        self.fleet.addresses = self.addresses
-        self.fleet.server_key = home.server.public
+        self.fleet = Fleet(
+            options,
+            site,
+            self.admission,
+            self.store,
+            self.workers,
+            self.files,
+            self.addresses,
+            home.server.public,
+        )
+        self._closers.append(self.fleet.close)
         self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission, self.files)
         self.workers.listener = self.bags
         self._closers.append(self.bags.close)
         self.requests = Requests(self, self.router)
         self._closers.append(self.requests.close)
-        self.inbox = Inbox(self.admission, self.workers, self, self.release)
-        self.inbox.router = self.router
+        self.inbox = Inbox(self.router, self.admission, self.workers, self, self.release)
         home.publish(self.addresses, self.port)
         import_policies()
         with self.store.reader() as reader:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.settings import Settings

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import erfc, erfcinv
 
 from bats.common.errors import UsageError
+from bats.common.units import in_words
 
 Runtimes = NDArray[np.float64]
 MINUTE: Final = 60.0
@@ -129,7 +130,9 @@ def truncated_pareto(
 
 def constant(minutes: float = 15.0) -> Workload:
     return Workload(
-        "constant", f"every task {minutes:.3g} min", lambda n, _: np.full(n, minutes * MINUTE)
+        "constant",
+        f"every task {in_words(minutes * MINUTE)}",
+        lambda n, _: np.full(n, minutes * MINUTE),
     )
 
 

@@ -12,6 +12,17 @@ from bats.common.errors import UsageError
 FILE: Final = "lock"
 
 
+class FolderInUseError(UsageError):
+    """Somebody holds it: `holder` says who."""
+
+    def __init__(self, folder: Path, holder: str) -> None:
+        self.holder = holder or "unknown process"
+        super().__init__(
+            f"Another master ({self.holder}) is using {folder}. "
+            "Stop it first, or give this one another state folder."
+        )
+
+
 class FolderLock:
     """Held until `release()` or the end of this process, however it ends."""
 
@@ -22,10 +33,7 @@ class FolderLock:
         except OSError as error:
             holder = os.pread(self._descriptor, 200, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
-            raise UsageError(
-                f"Another master ({holder or 'unknown process'}) is using {folder}. "
-                "Stop it first, or give this one another state folder."
-            ) from error
+            raise FolderInUseError(folder, holder) from error
         holder = f"pid {os.getpid()} on {socket.gethostname()}\n"
         with contextlib.suppress(OSError):  # on a full disk it is locked all the same
             os.ftruncate(self._descriptor, 0)

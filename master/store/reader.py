@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
+from bats.common.values import Value, values_of
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import journal, schema
 from bats.master.store.results import COLUMNS, result_from
@@ -19,6 +20,9 @@ SORTABLE: Final = (
     "user_seconds", "system_seconds", "peak_kib", "output_bytes",
 )  # fmt: skip
 
+VALUE: Final = "value."
+"""What stands before the name of a value that results are sorted by."""
+
 _PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
 _ATTEMPT: Final = ", ".join(COLUMNS)
 
@@ -27,7 +31,7 @@ _ATTEMPT: Final = ", ".join(COLUMNS)
 class TaskQuery:
     """A choice of results, and their order. Empty means any."""
 
-    text: str = ""  # in the excerpt or the cluster's name, or the number of the task
+    text: str = ""  # in the excerpt or the cluster's name; a number: of the task, or in a failure
     outcomes: tuple[Outcome, ...] = ()
     cluster: str = ""
     machine: MachineId | None = None
@@ -59,6 +63,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._db = schema.open_reading(folder)
+        self._db.create_function("value_of", 2, _value_of, deterministic=True)
 
     def close(self) -> None:
         self._db.close()
@@ -125,18 +130,23 @@ class Reader:
 
     def tasks(self, bag: BagId, query: TaskQuery = TaskQuery()) -> Page:
         """One page of the results that match."""
-        if query.sort not in SORTABLE:
+        if query.sort not in SORTABLE and not query.sort.startswith(VALUE):
             raise UsageError(
-                f"Results cannot be sorted by {query.sort!r}; choose one of {', '.join(SORTABLE)}."
+                f"Results cannot be sorted by {query.sort!r}; choose one of {', '.join(SORTABLE)}, "
+                f"or {VALUE}NAME for a value that tasks told."
             )
         where, values = _where(bag, query)
-        order = "id" if query.sort == "task" else query.sort
+        order, names = "id" if query.sort == "task" else query.sort, []
+        if query.sort.startswith(VALUE):
+            told = f"CASE outcome WHEN {int(Outcome.DONE)} THEN value_of(excerpt, ?) END"
+            order, names = f"{told} IS NULL, {told}", 2 * [query.sort.removeprefix(VALUE)]
         direction = "DESC" if query.descending else "ASC"
         (total,) = self._all(f"SELECT count(*) FROM results WHERE {where}", *values)[0]
         rows = self._all(
             f"SELECT {_ATTEMPT} FROM results WHERE {where} "
             f"ORDER BY {order} {direction}, id LIMIT ? OFFSET ?",
             *values,
+            *names,
             query.limit,
             query.offset,
         )
@@ -152,6 +162,28 @@ class Reader:
         while piece := self._all(query, low, high):
             yield from map(result_from, piece)
             low = piece[-1][0] + 1
+
+    def value_types(self, bag: BagId) -> dict[str, type]:
+        """The values that tasks told, in the order they were first told, and what each is."""
+        query = (
+            "SELECT excerpt FROM results WHERE id BETWEEN ? AND ? "
+            f"AND outcome = {int(Outcome.DONE)} "
+            "AND (excerpt LIKE '%=%' OR excerpt LIKE '%{%')"
+        )
+        found: dict[str, set[type]] = {}
+        for (excerpt,) in self._rows(query, *schema.keys_of(bag)):
+            for name, value in values_of(excerpt).items():
+                found.setdefault(name, set()).add(type(value))
+        return {name: _common(kinds) for name, kinds in found.items()}
+
+    def values(self, bag: BagId, most: int) -> list[tuple[TaskId, dict[str, Value]]]:
+        """The values of at most twice so many tasks, evenly chosen of those that are done."""
+        low, high = schema.keys_of(bag)
+        done = f"FROM results WHERE id BETWEEN ? AND ? AND outcome = {int(Outcome.DONE)}"
+        ((count,),) = self._all(f"SELECT count(*) {done}", low, high)
+        query = f"SELECT id, excerpt {done} AND id % ? = 0 ORDER BY id"
+        rows = self._rows(query, low, high, max(1, count // most))
+        return [(TaskId(at - low), told) for at, text in rows if (told := values_of(text))]
 
     def not_done(self, bag: BagId) -> list[TaskId]:
         """Tasks whose recorded result is a failure."""
@@ -221,6 +253,16 @@ class Reader:
             raise schema.unreadable(error, self._folder) from error
 
 
+def _value_of(excerpt: str, name: str) -> Value | None:
+    return values_of(excerpt).get(name)
+
+
+def _common(kinds: set[type]) -> type:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return float if kinds == {int, float} else str
+
+
 def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
     clauses, values = ["id BETWEEN ? AND ?"], list[Any](schema.keys_of(bag))
     if query.outcomes:
@@ -235,6 +277,8 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
     if query.text:
         contained = "instr(lower(excerpt), lower(?)) OR instr(lower(cluster), lower(?))"
         number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1
+        if number >= 0:  # of one task, then; what others computed is full of numbers
+            contained = f"outcome <> {int(Outcome.DONE)} AND ({contained})"
         is_it = 0 <= number < 1 << schema.SHIFT
         clauses.append(f"({contained} OR id = ?)")
         values += [query.text, query.text, schema.key(bag, number) if is_it else -1]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, Outcome, Result, TaskId
+from bats.common.values import Value, last_line, values_of
 from bats.master.brain.protocol.numbering import from_table
 from bats.master.store.schema import SHIFT, key
 from bats.master.store.writing.insert import Insert, tame
@@ -86,7 +87,18 @@ def result_from(row: tuple[Any, ...]) -> Result:
 def told(result: Result) -> dict[str, Any]:
     facts = {name: getattr(result, name) for name in TOLD}
     facts["outcome"] = result.outcome.name.lower()
+    facts["excerpt"] = last_words(result)
+    facts["values"] = values_told(result)
     return facts
+
+
+def values_told(result: Result) -> dict[str, Value]:
+    return values_of(result.excerpt) if result.outcome is Outcome.DONE else {}
+
+
+def last_words(result: Result) -> str:
+    """The last line of a success; the last lines of a failure."""
+    return last_line(result.excerpt) if result.outcome is Outcome.DONE else result.excerpt
 
 
 # --- writing --------------------------------------------------------------------------------------

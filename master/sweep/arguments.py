@@ -9,6 +9,7 @@ from typing import Any, Final
 from bats.common.errors import UsageError, quoted
 from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
 from bats.master.sweep.model import LinesOf, parameter_name
+from bats.master.sweep.one_liner import expanded
 from bats.master.sweep.policy import Policy
 from bats.master.sweep.reading import KINDS, build
 from bats.master.sweep.sweep import Sweep
@@ -42,13 +43,15 @@ def from_arguments(
     """The sweep that options mean, alone or over what a `file` says.
 
     `words` stand after `--`: a program and its arguments, or one text with blanks for the shell.
-    `parameters` are `-p NAME=VALUES`, `zipped` likewise but go together row by row, `lines` come
-    from standard input: each is a command, or fills `{line}`. `settings` are further keys of the
-    sweep file, `policy` those of its table of that name; None values are passed over. Raises
-    UsageError with one sentence.
+    Values may follow it after `:::`, for `{}`. `parameters` are `-p NAME=VALUES`, `zipped` likewise
+    but go together row by row, `lines` come from standard input: each is a command, or fills
+    `{line}`. `settings` are further keys of the sweep file, `policy` those of its table of that
+    name; None values are passed over. Raises UsageError with one sentence.
     """
     document = read_document(file, "the sweep file", kinds=KINDS) if file else _NO_FILE
     data = dict(document.data)
+    axis = None if lines is None else line_axis(lines, "standard input")
+    words, more = expanded(words, axis) if words else (words, [axis] if axis else [])
     if words:
         data.pop("command", None)
         data.pop("argv", None)
@@ -62,14 +65,14 @@ def from_arguments(
         data["array"] = array
     if csv_file:
         data["csv"] = str(Path(csv_file).absolute())
-    data |= {key: value for key, value in (settings or {}).items() if value is not None}
+    said = {key: value for key, value in (settings or {}).items() if value is not None}
+    data |= said
     if chosen := {key: value for key, value in (policy or {}).items() if value is not None}:
         table = data.get("policy", {})
         data["policy"] = table | chosen if isinstance(table, dict) else table
-    axis = None if lines is None else line_axis(lines, "standard input")
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
-    return build(replace(document, data=data), lines=axis)
+    return build(replace(document, data=data, options=frozenset(said)), more=more)
 
 
 def values_given(text: str) -> Column | LinesOf:

@@ -15,6 +15,12 @@ MOST_ROWS: Final = 10_000_000
 
 _NUMBER: Final = r"[+-]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _RANGE: Final = re.compile(rf"\s*({_NUMBER})\s*:\s*({_NUMBER})\s*(?::\s*({_NUMBER})\s*)?")
+_INTEGER: Final = r"-?(?:0|[1-9]\d{0,17})"
+_WRITTEN: Final = {
+    int: re.compile(_INTEGER),
+    float: re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"),
+    bool: re.compile("true|false"),
+}
 _COUNT: Final = r"\d[\d_]{0,20}"
 _ARRAY_PART: Final = re.compile(rf"({_COUNT})(?:-({_COUNT})(?::({_COUNT}))?)?")
 _FINEST: Final = 30  # digits after the point
@@ -177,6 +183,22 @@ def array_of(text: str) -> tuple[Column, int]:
     if len(column) > MOST_ROWS:
         raise ValueError(f"{len(column):,} numbers; at most {MOST_ROWS:,} are possible")
     return column, int(limit[:10]) if percent else 0
+
+
+def type_of(column: Column) -> type:
+    """What all its values are: int, float, bool, or str where only some look like numbers.
+
+    Values are texts, as a command line has them: `007` stays one, for its noughts mean something.
+    """
+    match column:
+        case Spaced():
+            return float if column.places else int
+        case Chained(parts):
+            return float if any(part.places for part in parts) else int
+    for kind, written in _WRITTEN.items():
+        if all(map(written.fullmatch, column)):
+            return kind
+    return str
 
 
 def decimal(text: str) -> Decimal:

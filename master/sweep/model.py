@@ -138,8 +138,8 @@ def _variable(name: Any) -> str:
 
 
 def _pick(written: Any) -> str:
-    if written in PICKS:
-        return str(written)
+    if isinstance(written, str) and written.lower() in PICKS:
+        return written.lower()
     near = suggestion(written, PICKS) if isinstance(written, str) else ""
     raise ValueError(f"{quoted(written)} names no schedule; {near}")
 

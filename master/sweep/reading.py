@@ -1,12 +1,12 @@
 """Sweep files, or options that stand for one, and the `Sweep` they mean."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from bats.common.errors import UsageError
 from bats.master.checked import check
-from bats.master.sweep.columns import Column
+from bats.master.sweep.columns import Column, looks_like_range
 from bats.master.sweep.model import LinesOf, SweepFile
 from bats.master.sweep.quoting import check_quoting
 from bats.master.sweep.space import Axis, Space
@@ -22,13 +22,13 @@ def load(path: str | Path) -> Sweep:
     return build(read_document(path, "the sweep file", kinds=KINDS))
 
 
-def build(document: Document, *, lines: Axis | None = None) -> Sweep:
-    """The sweep that a document means; `lines` is one more axis, read from elsewhere."""
+def build(document: Document, *, more: Sequence[Axis] = ()) -> Sweep:
+    """The sweep that a document means; `more` are axes read from elsewhere."""
+    _misplaced(document)
     file = check(SweepFile, document)
     folder = Path(document.path).absolute().parent if document.path else Path.cwd()
     axes = _axes(file, document, folder)
-    if lines is not None:
-        axes.append(lines)
+    axes += more
     cwd = _folder(file, document, folder)
     try:
         space = Space(tuple(axes), tuple(file.exclude))
@@ -63,6 +63,27 @@ def build(document: Document, *, lines: Axis | None = None) -> Sweep:
     except (ValueError, UsageError) as error:
         raise UsageError(sentence(document.where(()), str(error))) from None
     return sweep
+
+
+def _misplaced(document: Document) -> None:
+    """What stands below `[grid]` belongs to it in TOML, also what was meant for all of the file."""
+    grid = document.data.get("grid")
+    if not isinstance(grid, Mapping) or document.kind != "toml":
+        return
+    for name, value in grid.items():
+        single = not isinstance(value, list | Mapping)
+        if name in SweepFile.model_fields and single and not _is_values(value):
+            place = document.where(["grid", name])
+            if name in document.data:
+                raise UsageError(f"{place}: `{name}` is no list of values, and is given above too.")
+            raise UsageError(
+                f"{place}: `{name}` is a key of the whole sweep, and what stands below [grid] is a "
+                "parameter; put this line above [grid]."
+            )
+
+
+def _is_values(value: object) -> bool:
+    return isinstance(value, str) and looks_like_range(value)
 
 
 def _axes(file: SweepFile, document: Document, folder: Path) -> list[Axis]:

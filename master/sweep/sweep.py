@@ -12,6 +12,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.template import Fill, compile_template, placeholders
+from bats.master.sweep.columns import type_of
 from bats.master.sweep.space import Space, space_from_plain, space_to_plain
 
 ARRAY: Final = "array"
@@ -88,6 +89,11 @@ class Sweep:
 
     def parameters(self, index: int) -> dict[str, str]:
         return dict(zip(self.names, self.values(index), strict=True))
+
+    def types(self) -> dict[str, type]:
+        """What the values of each parameter are."""
+        columns = (column for axis in self.space.axes for column in axis.columns)
+        return dict(zip(self.names, map(type_of, columns), strict=True))
 
     def preview(self, index: int) -> str:
         """The command of task `index` as one would type it."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.values import as_typed
 from bats.master.bag import bag_from
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.plain_data import plain
@@ -16,10 +17,13 @@ from bats.master.queries.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.renting import rented, spending
 from bats.master.report.timeline import timeline
+from bats.master.report.value_plot import value_plot
 from bats.master.service.api.requests import Service
 from bats.master.service.bags.runner import Runner
+from bats.master.store.reader import Reader
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
+_MOST_DOTS: Final = 2000
 _WIDTHS: Final = (280, 1600)
 
 
@@ -103,6 +107,28 @@ class Drawings:
             if moment.schedules
             else "",
         }
+
+
+def value_drawing(
+    reader: Reader, *, number: BagId, value: str, parameter: str, width: int
+) -> dict[str, Any]:
+    """What can be drawn, and the drawing; of names that are not there the first is taken."""
+    sweep = bag_from(reader.bag(number)).sweep
+    told = reader.values(number, _MOST_DOTS)
+    values = list(dict.fromkeys(name for _, found in told for name in found))
+    facts: dict[str, Any] = {"values": values, "parameters": list(sweep.names), "svg": ""}
+    if not (values and sweep.names):
+        return facts
+    value = value if value in values else values[0]
+    parameter = parameter if parameter in sweep.names else sweep.names[0]
+    at, kind = sweep.names.index(parameter), sweep.types()[parameter]
+    points = [
+        (as_typed(sweep.values(task)[at], kind), found[value])
+        for task, found in told
+        if value in found
+    ]
+    svg = value_plot(points, parameter, value, _fit(width))
+    return {**facts, "value": value, "parameter": parameter, "svg": svg}
 
 
 def _fit(width: int) -> int:

@@ -6,6 +6,7 @@ import math
 import mimetypes
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final, Protocol, Self
 
@@ -17,7 +18,7 @@ from bats.common.wire.keys import write_private
 from bats.master.service.api.requests import VERBS, Call, Service
 from bats.master.service.home import Home
 from bats.master.web.door import Door, keep_token
-from bats.master.web.follow import Drawings
+from bats.master.web.follow import Drawings, value_drawing
 from bats.master.web.metrics import CONTENT_TYPE, metrics
 
 ADDRESS: Final = "web.url"  # in the state folder: where the page is, token and all
@@ -86,6 +87,7 @@ class WebPage:
                 web.get("/api/bags/{bag}/live", self._live),
                 web.get("/api/bags/{bag}/drawings", self._draw),
                 web.get("/api/bags/{bag}/tasks", self._tasks),
+                web.get("/api/bags/{bag}/values", self._values),
                 web.get("/api/bags/{bag}/tasks/{task}", self._task),
                 web.get("/api/bags/{bag}/tasks/{task}/log", self._log),
                 web.post("/api/bags/{bag}/{verb:choose|cancel|retry|resume}", self._change),
@@ -226,6 +228,19 @@ class WebPage:
             "limit": min(_number(request, "limit", 25), 200),
         }
         return _json(await self._ask("tasks", body))
+
+    async def _values(self, request: web.Request) -> web.Response:
+        """Which values tasks told, and a drawing of one of them against a parameter."""
+        call = Call(self._master, {"bag": _bag(request)}, _nothing)
+        number, query = await call.bag(), request.query
+        draw = partial(
+            value_drawing,
+            number=number,
+            value=query.get("value", ""),
+            parameter=query.get("parameter", ""),
+            width=_number(request, "width", 600),
+        )
+        return _json(await call.read(draw))
 
     async def _task(self, request: web.Request) -> web.Response:
         return _json(await self._ask("task", {"bag": _bag(request), "task": _task(request)}))

@@ -9,7 +9,7 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
-from bats.master.brain.views.forecast import foretold, questions
+from bats.master.brain.views.forecast import foretold
 from bats.master.plain_data import plain
 
 from . import lab, twin
@@ -72,18 +72,17 @@ def simulated(
     def answers(offered: tuple[Schedule, ...], now: float) -> tuple[float, Chosen] | None:
         if shown:
             return None  # an offer that came with the choice
-        run = world.engine.run
-        bounds = [predict(question) for question in questions(run, offered)]
+        bounds = [predict(question) for question in world.engine.questions(offered)]
         schedules = plain(foretold(offered, bounds))
         name = choose(schedules)
         chosen = next(one for one in schedules if one["name"] == name)
-        shown.append((chosen, now, run.ledger.committed))
+        shown.append((chosen, now, world.engine.headline().committed))
         return now, Chosen(name)
 
     world = twin.world(settings, runtimes, measured, answers)
     history = world.run()
     [(schedule, at, committed)] = shown
-    run = world.engine.run
+    run = world.engine.view()
     ended = run.now if run.ended_at is None else run.ended_at
-    spent, done = run.ledger.settled, len(history.records)
+    spent, done = run.spent, len(history.records)
     return Kept.of(schedule, ended - at, spent, committed, done, settings.tasks)

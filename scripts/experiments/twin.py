@@ -54,7 +54,7 @@ def twin(settings: Settings, runtimes: Runtimes, measured: Starts) -> Twin:
     return Twin(
         len(history.records) == settings.tasks,
         decided.ended_at,
-        float(as_decimal(simulation.engine.run.ledger.settled)),
+        float(as_decimal(simulation.engine.headline().settled)),
         decided,
         history.events,
     )

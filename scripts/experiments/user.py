@@ -110,6 +110,6 @@ def _run(
 
 
 def _billed(state: Path, machine: Rented) -> Money:
-    ended = state / "local" / machine.offering.name / str(machine.number) / "ended.json"
+    ended = state / "local" / machine.offering.name / str(machine.id) / "ended.json"
     seconds = json.loads(ended.read_text())["charged_seconds"] if ended.exists() else None
     return Money(0) if seconds is None else charge(machine.offering, seconds)

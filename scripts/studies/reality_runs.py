@@ -118,8 +118,8 @@ def simulated(
     chosen: list[float] = []
 
     def look(engine: Engine) -> None:
-        if not chosen and engine.run.chosen:
-            chosen.append(engine.run.chosen_at)
+        if not chosen and (run := engine.headline()).chosen:
+            chosen.append(run.chosen_at)
 
     simulation = Simulation(
         settings, what.seconds, cell.conditions, settings.seed, keep_events=True, after_event=look

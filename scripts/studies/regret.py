@@ -127,11 +127,11 @@ def one(job: Job) -> Result | None:
     )
     history = simulation.run()
     assert history.ended_at is not None
-    run = simulation.engine.run
+    run = simulation.engine.headline()
     return Result(
         completed=len(history.records) == TASKS,
         ratio=history.ended_at / hers,
-        spent=run.ledger.settled / budget,
+        spent=run.settled / budget,
         waited=run.chosen_at / history.ended_at,
         order=as_they_come(runtimes, speeds, mix) / hers,
     )

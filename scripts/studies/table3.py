@@ -81,7 +81,7 @@ def sampling_cost(scenario: str, sampling: Sampling, seed: int) -> float:
         lambda task, cluster: float(runtimes[task]) / speeds[cluster],
     )
     simulation.run(until=2 * HOUR)
-    return float(as_decimal(simulation.engine.run.ledger.settled))
+    return float(as_decimal(simulation.engine.headline().settled))
 
 
 def table3_1(report: Report, options: Options) -> None:

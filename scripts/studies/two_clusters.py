@@ -71,8 +71,8 @@ def simulate(
     bought: list[Mix] = []
 
     def remember_the_first_mix(engine: Engine) -> None:
-        if engine.run.plan is not None and not bought:
-            bought.append(engine.run.plan.mix)
+        if not bought and (plan := engine.explain().plan) is not None:
+            bought.append(plan.mix)
 
     simulation = Simulation(
         settings,
@@ -85,6 +85,6 @@ def simulate(
     return Outcome(
         completed=len(history.records) == settings.tasks,
         hours=history.ended_at / HOUR,
-        dollars=float(as_decimal(simulation.engine.run.ledger.settled)),
+        dollars=float(as_decimal(simulation.engine.headline().settled)),
         mix=bought[0] if bought else (MACHINES, MACHINES),
     )

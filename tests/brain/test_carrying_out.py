@@ -42,7 +42,7 @@ def end(bench: Bench, machines: dict[int, str], at: float) -> None:
 
 
 def staying(bench: Bench) -> list[Machine]:
-    return [machine for machine in bench.run.alive() if machine.staying]
+    return [machine for machine in bench.run.pool.alive() if machine.staying]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -77,11 +77,11 @@ def test_machines_that_are_up_leave_when_their_paid_time_ends() -> None:
     bench = ten("as in the paper")
     all_up(bench)
     assert stopped(bench(Chosen("fastest", deadline_seconds=30 * HOUR), 60)) == {}
-    leaving = [machine.id for machine in bench.run.alive() if machine.leaving]
+    leaving = [machine.id for machine in bench.run.pool.alive() if machine.leaving]
     assert leaving
     for minutes in range(10, 60, 10):
         for machine in range(1, 11):
-            (task,) = bench.run.machines[MachineId(machine)].active
+            (task,) = bench.run.pool.machines[MachineId(machine)].active
             assert stopped(bench.done(machine, task, at=minutes * MINUTE)) == {}
     out = bench(Woken(), HOUR)
     assert stopped(out) == dict.fromkeys(leaving, "not in the mix any more")
@@ -100,9 +100,9 @@ def test_a_machine_that_was_to_leave_stays_before_another_one_is_asked_for() -> 
 def test_a_plan_that_may_ask_for_no_more_leaves_what_was_asked_for_this_moment() -> None:
     bench = Bench(settings(100, offering(), budget=100))
     bench.begin()
-    asked = bench.run.staying(0)
+    asked = bench.run.pool.staying(0)
     assert asked
     none_more = Group(0, bench.run.clusters[0].offering, 0, 60.0, 0.0, 0.0, 1, fresh=True)
     ahead = Ahead(Timetable(60.0, NOTHING, ()), [(none_more, [])], 0.0, 0.0)
     carrying_out.follow(bench.run, ahead, Outlook(100, 0, 0.0, 0.0), "")
-    assert bench.run.staying(0) == asked
+    assert bench.run.pool.staying(0) == asked

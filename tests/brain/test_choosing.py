@@ -4,7 +4,7 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, Bench, offering, only, sent, settings
 
 from bats.common.money import money
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Chosen, Woken
@@ -27,7 +27,7 @@ def test_who_is_asked_is_shown_six_schedules_and_nothing_is_bought() -> None:
     bench, offers = asked()
     assert len(offers) == 6
     assert bench.run.phase is Phase.CHOOSING
-    assert bench.run.alive() == []
+    assert bench.run.pool.alive() == []
 
 
 @pytest.mark.parametrize("rule", ["cheapest", "cheapest+10%", "fastest-10%", "fastest"])
@@ -36,22 +36,22 @@ def test_a_schedule_that_is_chosen_by_name_gets_its_money_and_its_machines(rule:
     bench, offers = asked(prudence=0.0)
     assert started(bench(Chosen(rule), 60)) == sum(offers[rule].mix)
     assert bench.run.ledger.limit == offers[rule].budget
-    assert bench.run.chosen == rule
+    assert bench.run.choice.name == rule
 
 
 def test_a_name_that_nothing_on_offer_has_leaves_the_budget_to_decide() -> None:
     bench, _ = asked()
     bench(Chosen("the one from yesterday", money(45)), 60)
-    assert bench.run.chosen == "budget"
+    assert bench.run.choice.name == "budget"
     assert bench.run.ledger.limit == money(45)
-    assert bench.run.alive()
+    assert bench.run.pool.alive()
 
 
 def test_a_schedule_that_costs_more_than_the_budget_is_not_taken_by_its_name() -> None:
     bench, offers = asked(budget=52)
     assert offers["fastest"].budget > money(52)
     bench(Chosen("fastest"), 60)
-    assert bench.run.chosen == "budget"
+    assert bench.run.choice.name == "budget"
     assert bench.run.ledger.limit == money(52)
 
 
@@ -59,7 +59,7 @@ def test_a_budget_and_a_schedule_within_it_go_by_the_schedule() -> None:
     bench, offers = asked(prudence=0.0)
     bench(Chosen("cheapest", money(500)), 60)
     assert bench.run.ledger.limit == offers["cheapest"].budget
-    assert bench.run.chosen == "cheapest"
+    assert bench.run.choice.name == "cheapest"
 
 
 def test_who_changes_their_mind_gets_more_machines_for_more_money() -> None:
@@ -74,13 +74,13 @@ def test_a_word_that_comes_before_the_sample_is_complete_waits_for_it() -> None:
     """At a replay: when it was said the sample was complete, which took fewer tasks then."""
     bench = Bench(settings(200, offering(machines=4), rule="ask"))
     bench.begin()
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         bench.join(machine.id, 0)
     assert only(do.StartMachines, bench(Chosen("fastest", money(90)), 60)) == []
     assert bench.run.phase is Phase.SAMPLING
     while bench.run.phase is Phase.SAMPLING:
         at = bench.now + 10 * MINUTE
-        for machine in list(bench.run.alive()):
+        for machine in list(bench.run.pool.alive()):
             for task in list(machine.active):
                 bench.done(machine.id, task, machine.active[task].attempt, at=at)
     assert bench.run.phase is Phase.EXECUTING
@@ -90,17 +90,17 @@ def test_a_word_that_comes_before_the_sample_is_complete_waits_for_it() -> None:
 def test_what_is_offered_keeps_up_with_what_is_learned_while_its_user_thinks() -> None:
     bench = Bench(settings(300, offering(machines=4), rule="ask"))
     bench.begin()
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         bench.join(machine.id, 0)
     out: list[do.Command] = []
     while not only(do.Offer, out):
         at = bench.now + 10 * MINUTE
-        for machine in list(bench.run.alive()):
+        for machine in list(bench.run.pool.alive()):
             for task in list(machine.active):
                 out += bench.done(machine.id, task, machine.active[task].attempt, at=at)
     (first,) = only(do.Offer, out)
     at = bench.now + 50 * MINUTE
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         for task in list(machine.active):
             out += bench.done(machine.id, task, machine.active[task].attempt, at=at)
     out += bench(Woken(), bench.run.next_monitor)
@@ -119,12 +119,12 @@ def test_a_deadline_that_is_missed_already_is_told_and_the_bag_goes_on() -> None
 def test_a_sample_that_was_the_whole_bag_leaves_nothing_to_choose() -> None:
     bench = Bench(settings(2, offering(machines=2), rule="ask"))
     out = bench.begin()
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         out += bench.join(machine.id, 0)
     at = 0.0
     while bench.run.outcome is None:
         at += 10 * MINUTE
-        for machine in list(bench.run.alive()):
+        for machine in list(bench.run.pool.alive()):
             for task in list(machine.active):
                 out += bench.done(machine.id, task, machine.active[task].attempt, at=at)
     assert only(do.Offer, out) == []

@@ -23,7 +23,7 @@ def test_short_tasks_are_sent_ahead_so_that_a_machine_need_not_wait_for_its_mast
     assert len(first) == 2
     ahead = sent(all_done(bench, first, at=0.002, each=0.001))
     assert len(ahead) == 2 + 200
-    assert bench.run.machines[ONE].load == 2 + 200
+    assert bench.run.pool.machines[ONE].load == 2 + 200
 
 
 def test_what_is_sent_ahead_is_filled_up_by_halves_and_not_one_by_one() -> None:

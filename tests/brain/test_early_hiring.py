@@ -4,7 +4,7 @@ import pytest
 from helpers.workbench import MINUTE, offering
 
 from bats.common.money import money
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import ASK, Settings
@@ -19,7 +19,7 @@ def before_the_choice(budget: int, *, price: int, **more: object) -> tuple[int, 
 
     def look(engine: Engine) -> None:
         if engine.run.phase is Phase.SAMPLING:
-            seen.append(len(engine.run.staying(1)))
+            seen.append(len(engine.run.pool.staying(1)))
 
     offers = offering("slow", 1, machines=20), offering("fast", price, machines=20)
     minutes = SLOW_MINUTES, FAST_MINUTES
@@ -30,7 +30,7 @@ def before_the_choice(budget: int, *, price: int, **more: object) -> tuple[int, 
         after_event=look,
     )
     history = simulation.run()
-    chosen_at = simulation.engine.run.chosen_at
+    chosen_at = simulation.engine.run.choice.at
     return seen[-1], [words for at, words in history.decisions if at < chosen_at]
 
 

@@ -7,7 +7,7 @@ from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import (
@@ -69,22 +69,22 @@ def test_the_first_result_of_a_task_is_recorded_and_a_second_is_not() -> None:
     assert only(do.Record, again) == []
 
 
-def test_only_what_a_machine_was_given_counts() -> None:
-    bench = Bench(settings(4, free(machines=2)))
+def test_only_what_a_machine_was_given_was_ordered_and_is_taken_up() -> None:
+    bench = Bench(settings(4, offering(machines=2), budget=100))
     bench.begin()
-    (mine,) = sent(bench.join(1))
+    (mine,) = sent(bench.join(1, 3.0))
     (others,) = sent(bench.join(2))
     waiting = next(task for task in range(4) if task not in (mine, others))
-    states = bytes(bench.run.tasks.states)
+    ordered = bench.engine.ordered_at
+    assert ordered(MachineId(1), TaskId(mine), 1) == 3.0
     for machine, task, attempt in ((1, others, 1), (1, waiting, 1), (1, mine, 2), (9, mine, 1)):
-        for outcome in Outcome:
-            ending = Ending(TaskId(task), attempt, outcome, 5.0)
-            said = bench(Ended(MachineId(machine), (ending,)), 6)
-            assert only(do.Record, said) == []
-    back = bench(Joined(MachineId(1), 1, ((TaskId(mine), 1), (TaskId(waiting), 1))), 7)
+        assert ordered(MachineId(machine), TaskId(task), attempt) is None
+    bench(Silent(MachineId(1)), 50)
+    assert ordered(MachineId(1), TaskId(mine), 1) == 3.0
+    back = bench(Joined(MachineId(1), 1, ((TaskId(mine), 1), (TaskId(waiting), 1))), 70)
     assert only(do.KillTask, back) == [do.KillTask(MachineId(1), TaskId(waiting), 1)]
-    assert bytes(bench.run.tasks.states) == states
-    assert bench.run.clusters[0].profile.count == 0
+    bench.done(1, mine, at=80)
+    assert ordered(MachineId(1), TaskId(mine), 1) is None
 
 
 def test_a_task_whose_machine_dies_goes_to_the_next_machine() -> None:
@@ -155,7 +155,7 @@ def test_a_task_that_breaks_machine_after_machine_is_given_up() -> None:
     bench = Bench(settings(1, free(machines=1), losses=2))
     bench.begin()
     for machine in (1, 2, 3):
-        if machine not in bench.run.machines:
+        if machine not in bench.run.pool.machines:
             bench(Woken(), bench.now + HOUR)
         assert sent(bench.join(machine)) == [0]
         bench(Gone(MachineId(machine), bench.now + 5, Cause.FAILED), bench.now + 5)
@@ -170,10 +170,10 @@ def test_tasks_given_back_unstarted_go_to_others() -> None:
     queued: list[int] = []
     while not queued:
         queued = sent(bench.done(1, tasks[0], at=bench.now + 0.001))[1:]
-        tasks = list(bench.run.machines[MachineId(1)].active)
+        tasks = list(bench.run.pool.machines[MachineId(1)].active)
     bench(Returned(MachineId(1), tuple(map(TaskId, queued))))
     assert all(bench.run.tasks.states[t] == TaskState.WAITING for t in queued[:1])
-    assert bench.run.machines[MachineId(1)].load == 1
+    assert bench.run.pool.machines[MachineId(1)].load == 1
 
 
 def test_long_tasks_are_never_queued_behind_one_another() -> None:
@@ -203,7 +203,7 @@ def test_the_bill_runs_from_when_the_provider_charges() -> None:
     bench.begin()
     bench(Charged(MachineId(1), 100.0), 130)
     bench.join(1, 400)
-    assert bench.run.machines[MachineId(1)].paid_until(400) == 100 + HOUR
+    assert bench.run.pool.machines[MachineId(1)].paid_until(400) == 100 + HOUR
 
 
 def test_a_bag_that_is_done_stops_its_machines_and_closes_when_they_are_gone() -> None:
@@ -239,14 +239,14 @@ def test_a_machine_announced_to_be_taken_away_finishes_what_it_runs_and_gets_no_
     assert not sent(out)
     assert only(do.StopMachine, out) == [do.StopMachine(MachineId(1), "the provider needs it")]
     out = bench(Gone(MachineId(1), 5, Cause.PREEMPTED, "the provider needs it"), 5)
-    assert [m.id for m in bench.run.alive()] == [2, 3]
+    assert [m.id for m in bench.run.pool.alive()] == [2, 3]
 
 
 def lost(budget: int) -> tuple[Bench, MachineId]:
     """A bag at work whose first machine, charged since 0, is held to be gone after half an hour."""
     bench = Bench(settings(50, offering(machines=2), budget=budget, rule="fastest"))
     bench.begin()
-    first = next(iter(bench.run.machines))
+    first = next(iter(bench.run.pool.machines))
     bench(Charged(first, 0.0), 0)
     bench.join(first, 1)
     bench(Gone(first, 0.5 * HOUR, Cause.FAILED, "lost"), 0.5 * HOUR)
@@ -255,11 +255,11 @@ def lost(budget: int) -> tuple[Bench, MachineId]:
 
 def test_a_machine_held_to_be_gone_that_lives_is_paid_for_from_then_on() -> None:
     bench, first = lost(budget=100)
-    price = bench.run.machines[first].offering.price
+    price = bench.run.pool.machines[first].offering.price
     before = bench.run.ledger.committed
     bench(Found(first, unpaid_since=HOUR), 2.5 * HOUR)  # an ATU is paid, the next two are owed
     assert bench.run.ledger.committed == before + 2 * price
-    assert bench.run.machines[first].state is MachineState.SILENT
+    assert bench.run.pool.machines[first].state is MachineState.SILENT
     assert sent(bench.join(first, 2.6 * HOUR))
     bench(Gone(first, 2.9 * HOUR, Cause.FAILED, "lost again"), 2.9 * HOUR)
     assert bench.run.ledger.settled == 3 * price
@@ -270,7 +270,7 @@ def test_a_machine_that_lives_and_cannot_be_paid_for_is_stopped() -> None:
     bench.run.ledger.limit = bench.run.ledger.committed
     out = bench(Found(first, unpaid_since=HOUR), 2.5 * HOUR)
     assert [stop.machine for stop in only(do.StopMachine, out)] == [first]
-    assert first not in {machine.id for machine in bench.run.alive()}
+    assert first not in {machine.id for machine in bench.run.pool.alive()}
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_what_becomes_of_machines_is_read_back_from_the_journal(event: Event) ->
 def test_machines_that_never_start_have_their_offering_set_aside_with_the_reason() -> None:
     bench = Bench(settings(50, free(machines=3), offering("spot", machines=3), budget=100))
     bench.begin()
-    spots = [m.id for m in bench.run.living[1].values()]
+    spots = [m.id for m in bench.run.pool.living[1].values()]
     for machine in spots:
         bench(Gone(machine, 5, Cause.FAILED, "no capacity in zone a"), 5)
     assert bench.run.clusters[1].set_aside == "no capacity in zone a"
@@ -294,10 +294,10 @@ def test_machines_whose_leases_end_before_they_join_are_not_bought_for_ever() ->
     bench = Bench(settings(50, offering("far", machines=3), budget=100))
     bench.begin()
     rounds = 0
-    while bench.run.alive():
+    while bench.run.pool.alive():
         assert not bench.run.clusters[0].set_aside, "a master that is away loses all at once"
         rounds += 1
-        for machine in [m.id for m in bench.run.alive()]:
+        for machine in [m.id for m in bench.run.pool.alive()]:
             bench(Charged(machine, bench.now), bench.now)
             bench(Gone(machine, bench.now + 60, Cause.EXPIRED, "too late"), bench.now + 60)
     assert rounds == START_FAILURES
@@ -308,7 +308,7 @@ def test_with_every_offering_set_aside_the_bag_ends_and_says_why() -> None:
     bench = Bench(settings(5, offering("spot"), budget=100))
     bench.begin()
     bench(SetAside(0, "credentials were refused"), 1)
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         out = bench(Gone(machine, 2, Cause.STOPPED), 2)
     (end,) = only(do.EndBag, out)
     assert end.outcome is do.BagOutcome.NO_MACHINES
@@ -318,24 +318,24 @@ def test_with_every_offering_set_aside_the_bag_ends_and_says_why() -> None:
 def test_a_user_who_is_asked_gets_schedules_and_machines_wait_for_no_answer_unpaid() -> None:
     bench = Bench(settings(200, offering(machines=8), rule="ask"))
     bench.begin()
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench.join(machine, 0)
     out: list[do.Command] = []
     while bench.run.phase is Phase.SAMPLING:
         at = bench.now + 10 * MINUTE
-        for m in list(bench.run.machines.values()):
+        for m in list(bench.run.pool.machines.values()):
             for task in list(m.active):
                 out += bench.done(m.id, task, m.active[task].attempt, at=at)
     assert only(do.Offer, out)
     bench(Woken(), HOUR)
-    assert all(not m.staying for m in bench.run.alive())
-    for machine in list(bench.run.alive()):
+    assert all(not m.staying for m in bench.run.pool.alive())
+    for machine in list(bench.run.pool.alive()):
         bench(Gone(machine.id, HOUR, Cause.STOPPED), HOUR)
     assert bench.run.phase is Phase.CHOOSING
     spent = bench.run.ledger.committed
     bench(Chosen("cheapest"), 50 * HOUR)
     assert bench.run.phase is Phase.EXECUTING
-    assert only(do.StartMachines, bench(Woken(), 50 * HOUR)) == [] or bench.run.alive()
+    assert only(do.StartMachines, bench(Woken(), 50 * HOUR)) == [] or bench.run.pool.alive()
     assert bench.run.ledger.limit is not None
     assert bench.run.ledger.limit > spent
 
@@ -367,7 +367,7 @@ def test_failed_tasks_can_be_tried_again_after_the_end() -> None:
     bench(Gone(MachineId(1), 3, Cause.STOPPED), 3)
     assert bench.engine.over
     bench(Retried((TaskId(task),)), 10)
-    machine = max(bench.run.machines)
+    machine = max(bench.run.pool.machines)
     assert sent(bench.join(machine, 11)) == [task]
 
 
@@ -399,7 +399,7 @@ def test_a_bag_that_was_cancelled_before_its_sample_was_complete_goes_on_with_it
     bench.begin()
     bench.join(1, 0)
     bench(Cancelled("cancelled by the user"), 60)
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         bench(Gone(machine.id, 70, Cause.STOPPED), 70)
     again = bench(Retried((TaskId(3), TaskId(4))), 100)
     assert len(only(do.StartMachines, again)) == 2

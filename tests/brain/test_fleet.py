@@ -54,7 +54,7 @@ def test_an_offering_that_is_set_aside_loses_those_on_their_way_and_keeps_those_
     bench.join(2, 60)
     assert stopped(bench(SetAside(0, "no more of it"), 90)) == [3, 4]
     assert stopped(bench(SetAside(0, "told twice"), 91)) == []
-    assert bench.run.machines[ONE].staying
+    assert bench.run.pool.machines[ONE].staying
 
 
 def test_no_machine_of_an_offering_that_is_set_aside_is_asked_for_again() -> None:

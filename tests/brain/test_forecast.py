@@ -9,7 +9,7 @@ import pytest
 
 from bats.common.money import NOTHING, Money, money
 from bats.common.offering import ClusterName, Offering
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.schedules import Schedule
@@ -156,8 +156,8 @@ def promise_and_outcome(kind: str, settings: Settings) -> tuple[Schedule, float,
 
     def look(engine: Engine) -> None:
         run = engine.run
-        if run.chosen and not told:
-            chosen = [one for one in promised(run) if one.name == run.chosen]
+        if run.choice.name and not told:
+            chosen = [one for one in promised(run) if one.name == run.choice.name]
             bounds = [predict(question) for question in questions(run, chosen)]
             told.append((run.now, committed[-1], *foretold(chosen, bounds)))
         committed.append(run.ledger.committed)

@@ -9,7 +9,7 @@ from helpers.workbench import HOUR, MINUTE, Bench, offering, only, sent, setting
 from bats.common.billing import first_atus
 from bats.common.money import money
 from bats.master.brain.books.machine import Machine
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.planning.timetable import Residual
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.commands import BagOutcome
@@ -59,7 +59,7 @@ def test_a_machine_is_paid_on_where_that_costs_no_more_than_running_its_task_ane
 
 
 def only_machine(bench: Bench) -> Machine:
-    (machine,) = bench.run.machines.values()
+    (machine,) = bench.run.pool.machines.values()
     return machine
 
 
@@ -86,7 +86,7 @@ def test_a_task_of_six_hours_goes_on_while_its_user_is_asked() -> None:
     ]
     assert not stopped
     assert simulation.engine.run.phase is Phase.CHOOSING
-    assert not simulation.engine.run.alive()
+    assert not simulation.engine.run.pool.alive()
     simulation.tell(Chosen("cheapest"), simulation.engine.run.now + 1)
     history = simulation.go_on()
     assert history.end is not None
@@ -100,7 +100,7 @@ def test_money_is_reserved_to_the_expected_end_of_a_task_when_it_is_begun() -> N
     tasks = sent(bench.join(1, 0))
     while bench.run.phase is not Phase.EXECUTING:
         tasks += sent(bench.done(1, tasks[-1], at=bench.now + 100))
-        while not tasks or bench.run.machines[1].load == 0:
+        while not tasks or bench.run.pool.machines[1].load == 0:
             bench(Woken(), bench.now + 1)
     machine = only_machine(bench)
     ahead = machine.paid_until(bench.now) - bench.now

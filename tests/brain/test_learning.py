@@ -21,7 +21,7 @@ def swept(seconds: float, budget: str) -> tuple[History, float]:
         lambda _task, cluster: seconds / KINDS[cluster][2],
         Conditions(start_seconds=lambda _rng, _cluster: 0.0, boot_seconds=BOOT),
     )
-    return world.run(), world.engine.run.chosen_at
+    return world.run(), world.engine.run.choice.at
 
 
 @pytest.mark.parametrize("budget", ["0.12", "0.14", "0.18"])

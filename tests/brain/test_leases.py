@@ -29,7 +29,7 @@ def leases(atu_seconds: float, budget: str = "1") -> list[float]:
         run = engine.run
         found.extend(
             machine.lease_until(run.now) - run.now
-            for machine in run.alive()
+            for machine in run.pool.alive()
             if machine.state is MachineState.UP and machine.active
         )
 

@@ -57,4 +57,4 @@ def test_tasks_of_several_slots_are_never_queued_ahead() -> None:
     tasks = sent(bench.join(1, slots=2))
     for k in range(20):
         tasks += sent(bench.done(1, tasks[k], at=0.001 * (k + 1)))
-        assert bench.run.machines[MachineId(1)].load == 2
+        assert bench.run.pool.machines[MachineId(1)].load == 2

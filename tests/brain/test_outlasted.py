@@ -10,7 +10,7 @@ import pytest
 from helpers.workbench import HOUR, Bench, free, offering, settings
 
 from bats.common.messages import MachineId, Outcome, TaskId
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.regression import Line
@@ -30,7 +30,7 @@ def one_machine(tasks: int = 4) -> tuple[Bench, int]:
 
 
 def running(bench: Bench) -> int:
-    [task] = bench.run.machines[MachineId(1)].active
+    [task] = bench.run.pool.machines[MachineId(1)].active
     return task
 
 

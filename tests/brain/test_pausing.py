@@ -7,7 +7,7 @@ from helpers.workbench import HOUR, MINUTE, Bench, free, offering, only, sent, s
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import money
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import replay
 from bats.master.brain.protocol import commands as do
@@ -51,7 +51,7 @@ class Failing(Bench):
 
     def fail(self, why: str = NO_FILE, outcome: Outcome = Outcome.FAILED) -> list[do.Command]:
         """The next running task fails."""
-        machine = next(m for m in self.run.alive() if m.active)
+        machine = next(m for m in self.run.pool.alive() if m.active)
         attempt = next(iter(machine.active.values()))
         self.now += 1
         ending = Ending(attempt.task, attempt.attempt, outcome, self.now - attempt.since, why)
@@ -66,9 +66,9 @@ class Failing(Bench):
 
     def clear(self) -> None:
         """All that is paid for ends, and every machine that was told to stop is gone."""
-        while machines := self.run.alive():
-            if self.run.alarms:
-                self(Woken(), max(self.now, self.run.alarms[0][0]))
+        while machines := self.run.pool.alive():
+            if self.run.pool.alarms:
+                self(Woken(), max(self.now, self.run.pool.alarms[0][0]))
             for machine in machines:
                 if machine.alive and machine.state.value == "stopping":
                     self(Gone(machine.id, self.now, Cause.STOPPED))
@@ -80,7 +80,7 @@ def working(tasks: int = 100, **more: object) -> Failing:
     bench = Failing(of)
     bench.begin()
     assert bench.run.phase is Phase.EXECUTING
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench(Charged(machine, 0.0), 0)
         bench.join(machine, 0)
     return bench
@@ -111,7 +111,7 @@ def test_a_task_that_succeeds_shows_that_the_sweep_is_not_broken() -> None:
     bench = working()
     for _ in range(11):
         bench.fail()
-    machine = next(m for m in bench.run.alive() if m.active)
+    machine = next(m for m in bench.run.pool.alive() if m.active)
     (task, *_) = machine.active
     bench.done(machine.id, task, machine.active[task].attempt, at=bench.now + 1)
     for _ in range(30):
@@ -180,7 +180,7 @@ def test_a_paused_bag_begins_nothing_and_buys_nothing() -> None:
     assert not sent(out)
     assert not only(do.StartMachines, out)
     assert bench.run.ledger.committed <= limit
-    assert not bench.run.alive()
+    assert not bench.run.pool.alive()
     assert bench.run.pause is not None
     assert bench.run.outcome is None
     assert not only(do.WakeAt, bench(Woken(), 9 * HOUR)), "nobody need look at it"
@@ -189,15 +189,15 @@ def test_a_paused_bag_begins_nothing_and_buys_nothing() -> None:
 def test_what_runs_may_end_within_its_paid_time_and_machines_leave_with_the_reason() -> None:
     bench = working()
     bench.fail_until_paused()
-    running = sum(len(m.active) for m in bench.run.alive())
+    running = sum(len(m.active) for m in bench.run.pool.alive())
     assert running == 3
-    machine = next(m for m in bench.run.alive() if m.active)
+    machine = next(m for m in bench.run.pool.alive() if m.active)
     (task,) = machine.active
     out = bench.done(machine.id, task, machine.active[task].attempt, at=bench.now + MINUTE)
     assert only(do.Record, out)
     assert not only(do.StopMachine, out)
     stops = only(do.StopMachine, bench(Woken(), HOUR))
-    assert {stop.machine for stop in stops} == {m.id for m in bench.run.alive()}
+    assert {stop.machine for stop in stops} == {m.id for m in bench.run.pool.alive()}
     assert {stop.reason for stop in stops} == {"the bag is paused"}
 
 
@@ -206,8 +206,8 @@ def test_machines_that_cost_nothing_yet_are_called_off_and_free_ones_leave_when_
         settings(100, free(machines=2), offering(machines=4), budget=100, known=((9.0,) * 30,) * 2)
     )
     bench.begin()
-    desks = list(bench.run.living[0])
-    asked = list(bench.run.living[1])
+    desks = list(bench.run.pool.living[0])
+    asked = list(bench.run.pool.living[1])
     assert len(desks) == 2
     assert asked
     for machine in desks:
@@ -222,7 +222,7 @@ def test_what_is_queued_on_machines_is_called_back() -> None:
     bench = Failing(settings(5000, free(machines=1)))
     bench.begin()
     bench.join(1)
-    machine = bench.run.machines[MachineId(1)]
+    machine = bench.run.pool.machines[MachineId(1)]
     machine.done_count, machine.done_seconds = 1, 0.001  # as after very short tasks
     bench.fail()
     queued = {attempt.task for attempt in machine.queued}
@@ -248,7 +248,7 @@ def test_resumed_it_goes_on_and_tries_again_what_had_failed() -> None:
     assert bench.run.tasks.counts[TaskState.FAILED] == 0
     assert only(do.StartMachines, out)
     assert only(do.WakeAt, out)
-    for machine in list(bench.run.alive()):
+    for machine in list(bench.run.pool.alive()):
         out += bench.join(machine.id, bench.now)
     assert sent(out)
 
@@ -257,7 +257,7 @@ def test_machines_that_are_still_there_are_used_at_once_when_it_is_resumed() -> 
     bench = working()
     bench.fail_until_paused()
     bench.fail()
-    idle = [m.id for m in bench.run.alive() if not m.active]
+    idle = [m.id for m in bench.run.pool.alive() if not m.active]
     assert len(idle) == 2
     out = bench(Resumed(), bench.now + MINUTE)
     assert {command.machine for command in only(do.RunTasks, out)} == set(idle)
@@ -303,7 +303,7 @@ def test_a_paused_bag_can_be_cancelled() -> None:
 @pytest.mark.parametrize("limit", [1, 5])
 def test_a_limit_on_failed_tasks_counts_all_of_them_alike_or_not(limit: int) -> None:
     bench = working(max_failures=limit, retries=0)
-    machine = next(m for m in bench.run.alive() if m.active)
+    machine = next(m for m in bench.run.pool.alive() if m.active)
     (task,) = machine.active
     bench.done(machine.id, task, machine.active[task].attempt, at=bench.now + 1)
     for number in range(limit - 1):
@@ -456,11 +456,11 @@ def test_a_bag_that_waits_for_a_choice_can_be_paused_and_chosen_of() -> None:
     """What the sample's machines run on while nobody answers may fail too."""
     bench = Failing(settings(300, offering(machines=8), rule="ask", max_failures=3, retries=0))
     bench.begin()
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench(Charged(machine, 0.0), 0)
         bench.join(machine, 0)
     while bench.run.phase is Phase.SAMPLING:
-        machine = next(m for m in bench.run.alive() if m.active)
+        machine = next(m for m in bench.run.pool.alive() if m.active)
         (task,) = machine.active
         bench.done(machine.id, task, machine.active[task].attempt, at=bench.now + 20)
     assert bench.run.phase is Phase.CHOOSING
@@ -468,7 +468,7 @@ def test_a_bag_that_waits_for_a_choice_can_be_paused_and_chosen_of() -> None:
     bench.clear()
     out = bench(Chosen("fastest"), bench.now + HOUR)
     assert bench.run.phase is Phase.EXECUTING
-    assert bench.run.chosen == "fastest"
+    assert bench.run.choice.name == "fastest"
     assert not only(do.StartMachines, out)
     assert only(do.StartMachines, bench(Resumed(), bench.now + HOUR))
 

@@ -57,7 +57,7 @@ def test_the_planner_named_is_consulted(limits: str, asked: list[Problem]) -> No
     assert {one.budget for one in first} <= {one.budget for one in asked}, "not for the offers"
     timed = [one for one in asked if one.deadline_seconds < 6 * HOUR]
     assert bool(timed) == ("deadline" in limits)
-    assert simulation.engine.run.chosen
+    assert simulation.engine.run.choice.name
 
 
 def test_what_finishing_would_cost_is_asked_of_the_planner_named(

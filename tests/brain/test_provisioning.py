@@ -124,13 +124,13 @@ def test_for_a_deadline_that_can_be_met_the_timetable_buys_the_cheapest_mix_in_t
     bench, _ = aims("timetable")
     run, clusters = bench.run, bench.run.planning_clusters()
     view = outlook(run, clusters)
-    run.deadline_at = 12 * HOUR
+    run.choice.deadline_at = 12 * HOUR
     aim = run.provisioner.plan(run, clusters, view, "why")
     assert aim is not None
     assert isinstance(aim.to, Plan)
     assert aim.to.makespan_seconds <= 12 * HOUR
     assert aim.to.mix[1] == 0  # they cost twice as much for each task
-    run.missed = True
+    run.choice.missed = True
     aim = run.provisioner.plan(run, clusters, view, "why")
     assert aim is not None
     assert isinstance(aim.to, Ahead)
@@ -155,7 +155,7 @@ def test_who_is_blind_to_costs_has_every_machine_from_the_start_and_watches_noth
     bench = Bench(settings(200, SLOW, FAST, provisioner="cost-blind"))
     bench.begin()
     run = bench.run
-    assert [len(run.living[k]) for k in range(2)] == [8, 8]
+    assert [len(run.pool.living[k]) for k in range(2)] == [8, 8]
     assert run.sample is None
     clusters = run.planning_clusters()
     assert run.provisioner.watch(run, clusters, outlook(run, clusters)) is None
@@ -166,7 +166,7 @@ def test_who_is_blind_to_costs_asks_again_for_a_machine_that_is_lost() -> None:
     bench.begin()
     for machine in range(1, 17):
         bench.join(machine, 0)
-    (task,) = bench.run.machines[MachineId(3)].active
+    (task,) = bench.run.pool.machines[MachineId(3)].active
     bench.done(3, task, at=MINUTE)
     (asked,) = only(StartMachines, bench(Gone(MachineId(2), 2 * MINUTE, Cause.FAILED), 2 * MINUTE))
     assert (asked.cluster, len(asked.machines)) == (0, 1)

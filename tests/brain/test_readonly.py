@@ -28,13 +28,13 @@ READING = (
     "run.tasks.states[0] == TaskState.DONE and run.rng.random()",
 )
 CHANGING = {
-    "run.deadline_at = None": "read-only",
+    "run.choice.deadline_at = None": "read-only",
     "run.tasks.finish(0)": 'has no attribute "finish"',
     "run.tasks.states[0] = 2": "Unsupported target for indexed assignment",
     "run.ledger.limit = None": "read-only",
     "run.ledger.settle(machine.id, 0)": 'has no attribute "settle"',
-    "run.machines.clear()": 'has no attribute "clear"',
-    "run.living[0].pop(machine.id)": 'has no attribute "pop"',
+    "run.pool.machines.clear()": 'has no attribute "clear"',
+    "run.pool.living[0].pop(machine.id)": 'has no attribute "pop"',
     "run.canonical.add(5.0)": 'has no attribute "add"',
     "run.clusters[0].set_aside = 'no'": "has no attribute",
     "run.say('ha')": 'has no attribute "say"',

@@ -25,7 +25,7 @@ def test_a_machine_that_was_asked_for_is_in_the_books_whatever_would_be_asked_fo
     bench.begin()
     before = bench.run.ledger.reserved
     bench(Asked(MachineId(40), 1, 0.0), 10)
-    assert bench.run.machines[MachineId(40)].cluster == 1
+    assert bench.run.pool.machines[MachineId(40)].cluster == 1
     assert bench.run.ledger.reserved == before + money(5)
     assert sent(bench.join(40, 60))
 
@@ -33,11 +33,11 @@ def test_a_machine_that_was_asked_for_is_in_the_books_whatever_would_be_asked_fo
 def test_a_machine_of_that_number_that_was_never_asked_for_costs_nothing() -> None:
     bench = Bench(settings(90, offering("a", 3), offering("b", 5), budget=300, known=KNOWN))
     bench.begin()
-    ours = bench.run.machines[MachineId(1)]
+    ours = bench.run.pool.machines[MachineId(1)]
     before = bench.run.ledger.reserved
     bench(Asked(MachineId(1), 1, 0.0), 10)
     assert ours.state is MachineState.GONE
-    assert bench.run.machines[MachineId(1)].cluster == 1
+    assert bench.run.pool.machines[MachineId(1)].cluster == 1
     assert bench.run.ledger.reserved == before - money(3) + money(5)
     assert bench.run.ledger.settled == 0
 

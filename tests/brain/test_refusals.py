@@ -8,7 +8,7 @@ import pytest
 from helpers.workbench import HOUR, Bench, offering, only, settings
 
 from bats.common.money import Money, money
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Chosen, Resumed

@@ -46,7 +46,7 @@ def test_in_the_papers_way_none_is_replaced_whose_tasks_fit_into_paid_time_elsew
     bench.join(2, 0)
     for n in range(3):
         for machine in (1, 2):
-            (task,) = bench.run.machines[MachineId(machine)].active
+            (task,) = bench.run.pool.machines[MachineId(machine)].active
             bench.done(machine, task, at=(n + 1) * 10 * MINUTE)
     assert bought(bench(Gone(ONE, 31 * MINUTE, Cause.PREEMPTED), 31 * MINUTE)) == {}
 
@@ -76,7 +76,7 @@ def test_in_the_place_of_an_offering_that_is_set_aside_another_is_bought() -> No
     bench = Bench(settings(20, *kinds, rule="cheapest", known=known(10, 10)))
     assert bought(bench.begin()).keys() == {0}
     bench(SetAside(0, "no more of it"), 1)
-    for machine in bench.run.alive():
+    for machine in bench.run.pool.alive():
         out = bench(Gone(machine.id, 2, Cause.STOPPED), 2)
     assert bought(out).keys() == {1}
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, Bench, offering, only, settings
 
 from bats.common.messages import MachineId, Outcome
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Cause, Gone, SetAside
 from bats.master.brain.protocol.settings import Sampling, Settings
@@ -40,17 +40,17 @@ def sampled(of: Settings) -> tuple[Bench, dict[int, dict[int, float]]]:
     """
     bench = Bench(of)
     bench.begin()
-    for machine in bench.run.alive():
+    for machine in bench.run.pool.alive():
         bench.join(machine.id, 0)
     seen: dict[int, dict[int, float]] = {k: {} for k in range(len(of.offerings))}
     while bench.run.phase is Phase.SAMPLING:
         ends = min(
             (attempt.since + minutes(attempt.task) / SPEEDS[machine.cluster], machine.id, attempt)
-            for machine in bench.run.alive()
+            for machine in bench.run.pool.alive()
             for attempt in machine.active.values()
         )
         at, number, attempt = ends
-        machine = bench.run.machines[number]
+        machine = bench.run.pool.machines[number]
         seen[machine.cluster][attempt.task] = at - attempt.since
         bench.end(number, attempt.task, Outcome.DONE, attempt.attempt, at)
     return bench, seen
@@ -61,7 +61,7 @@ def test_every_kind_begins_with_the_same_few_tasks_so_that_they_can_be_compared(
     bench = Bench(of)
     assert bought(bench.begin()).keys() == {0, 1}
     first = {0: set(), 1: set()}
-    for machine in bench.run.alive():
+    for machine in bench.run.pool.alive():
         bench.join(machine.id, 0)
         first[machine.cluster] |= machine.active.keys()
     assert first[0] | first[1] <= set(bench.run.sample.replicated)
@@ -127,9 +127,9 @@ def test_a_kind_that_does_not_come_is_left_out_when_the_others_are_known() -> No
 def test_a_kind_whose_machines_were_lost_is_tried_again() -> None:
     bench = Bench(settings(600, *kinds(3, 6), budget=500))
     bench.begin()
-    for machine in bench.run.alive():
+    for machine in bench.run.pool.alive():
         bench.join(machine.id, 0)
-    mine = [machine.id for machine in bench.run.alive() if machine.cluster == 1]
+    mine = [machine.id for machine in bench.run.pool.alive() if machine.cluster == 1]
     for machine in mine:
         out = bench(Gone(MachineId(machine), 60, Cause.PREEMPTED), 60)
     assert bought(out) == {1: 1}
@@ -156,7 +156,7 @@ def test_a_sample_that_can_get_no_machine_any_more_ends_with_what_it_knows(prude
     bench = Bench(settings(300, *kinds(3, 6, machines=1), budget=90, prudence=prudence))
     bench.begin()
     bench.join(1, 0)
-    (task,) = bench.run.machines[MachineId(1)].active
+    (task,) = bench.run.pool.machines[MachineId(1)].active
     bench.done(1, task, at=5 * MINUTE)
     bench(SetAside(0, "none is left"), 5 * MINUTE)
     bench(SetAside(1, "nor of these"), 5 * MINUTE)

@@ -6,7 +6,7 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, offering, settings
 
 from bats.common.messages import TaskId
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.protocol.events import Resumed
 from bats.master.simulate.driver import NEVER, Conditions, History, Simulation
@@ -34,7 +34,7 @@ def test_a_task_that_hangs_pauses_the_bag_long_before_the_budget_is_gone() -> No
     assert "nothing has ended for" in run.pause.reason
     assert "the longest task so far took 1 min 0 s, and 1 runs" in run.pause.reason
     assert run.ledger.settled < run.settings.budget * 0.6
-    assert not run.alive()
+    assert not run.pool.alive()
 
 
 def test_tasks_that_all_hang_pause_the_bag_in_its_sample() -> None:

@@ -23,7 +23,7 @@ def bench(tail: str, *speeds: float, tasks: int | None = None, **more: object) -
 
 
 def runs_on(made: Bench, machine: int) -> int:
-    (task,) = made.run.machines[MachineId(machine)].active
+    (task,) = made.run.pool.machines[MachineId(machine)].active
     return task
 
 

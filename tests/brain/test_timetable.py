@@ -120,7 +120,7 @@ def test_dear_machines_are_not_begun_on_the_word_of_the_first_short_tasks() -> N
     known_when_hired: list[int] = []
 
     def look(engine: Engine) -> None:
-        if not known_when_hired and len(engine.run.living[1]) > 7:
+        if not known_when_hired and len(engine.run.pool.living[1]) > 7:
             known_when_hired.append(engine.run.canonical.count)
 
     run("bimodal", 1.5, look)

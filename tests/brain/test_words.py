@@ -4,7 +4,7 @@ from helpers.workbench import MINUTE, Bench, free, offering, settings
 
 from bats.common.messages import MachineId
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.events import Silent, Woken
 from bats.master.brain.rules import pausing
 from bats.master.brain.rules.carrying_out import what_for
@@ -37,7 +37,7 @@ def bag(tasks: int = 100, **more: object) -> Bench:
 def test_a_task_waits_for_machines_that_are_on_their_way() -> None:
     bench = bag(budget=100)
     bench(Woken(), 42)
-    asked = len(bench.run.machines)
+    asked = len(bench.run.pool.machines)
     assert asked == 3
     words = why_wait(bench.run)
     assert words == "no machine is there yet; asked for 42 s ago: 2 slow + 1 fast"
@@ -45,7 +45,7 @@ def test_a_task_waits_for_machines_that_are_on_their_way() -> None:
 
 def test_a_task_waits_for_a_slot() -> None:
     bench = bag(budget=100)
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench.join(machine)
     assert why_wait(bench.run) == "every slot is taken, of 2 slow + 1 fast"
 
@@ -70,18 +70,18 @@ def test_a_task_waits_because_the_money_left_does_not_cover_it() -> None:
     bench.begin()
     bench.join(1)
     for at in (25 * MINUTE, 50 * MINUTE):
-        (task,) = bench.run.machines[MachineId(1)].active
+        (task,) = bench.run.pool.machines[MachineId(1)].active
         bench.done(1, task, at=at)
     assert why_wait(bench.run) == "the money left does not cover another task on 1 slow"
 
 
 def test_a_task_waits_because_nothing_is_heard_of_the_machines() -> None:
     bench = bag(budget=100)
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench.join(machine)
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench(Silent(machine))
-    replaced = [m for m in bench.run.alive() if m.state is MachineState.REQUESTED]
+    replaced = [m for m in bench.run.pool.alive() if m.state is MachineState.REQUESTED]
     assert not replaced
     assert why_wait(bench.run) == "nothing is heard of 2 slow + 1 fast"
 
@@ -95,11 +95,11 @@ def test_a_paused_bags_tasks_wait_for_the_reason_that_it_is_paused() -> None:
 def test_what_has_ended_in_the_sample_is_known_while_it_goes_on() -> None:
     bench = Bench(settings(200, offering("slow", machines=2), rule="ask"))
     bench.begin()
-    for machine in list(bench.run.machines):
+    for machine in list(bench.run.pool.machines):
         bench.join(machine)
     (cluster,) = view(bench.run, bench.now).clusters
     assert (cluster.known, cluster.planned) == (0, cluster.machines)
-    (task,) = bench.run.machines[MachineId(1)].active
+    (task,) = bench.run.pool.machines[MachineId(1)].active
     bench.done(1, task, at=60)
     assert bench.run.phase is Phase.SAMPLING
     (cluster,) = view(bench.run, bench.now).clusters

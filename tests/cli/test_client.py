@@ -6,7 +6,7 @@ import pytest
 from helpers.user import User
 
 from bats.common.errors import UnreachableError, UsageError
-from bats.master.client import TaskResult, connect, sweep
+from bats.master.client import Bag, Client, SyncBag, SyncClient, TaskResult, connect, sweep
 
 
 def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> None:
@@ -16,12 +16,35 @@ def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> Non
         bag = master.submit(work, rule="fastest")
         results = {one["task"]: one for one in bag.results()}
         assert sorted(results) == [0, 1, 2, 3, 4]
-        assert results[4]["parameters"] == {"x": "5"}
+        assert results[4]["parameters"] == {"x": 5}
         assert results[4].keys() == TaskResult.__annotations__.keys()
         assert bag.log(4) == b"5\n"
         assert bag.wait()["state"] == "complete"
         assert [one["name"] for one in master.bags()] == ["five"]
         assert master.bag("five").number == bag.number
+
+
+def test_a_sweep_file_is_submitted_by_its_name_and_what_is_none_is_refused(
+    tmp_path: Path,
+) -> None:
+    user = User(tmp_path)
+    (tmp_path / "s.toml").write_text('command = "echo n={n}"\n[grid]\nn = [0.5, 1]\n')
+    with user.master(), connect(user.state / "access.json") as master:
+        bag = master.submit(tmp_path / "s.toml", rule="fastest")
+        found = {one["task"]: one for one in bag.results()}
+        assert found[0]["parameters"] == {"n": 0.5}
+        assert found[1]["values"] == {"n": 1}
+        assert master.submit(str(tmp_path / "s.toml"), budget=0.1).wait()["budget"] == 10**8
+        with pytest.raises(UsageError, match="a sweep file's name or a sweep, not 5"):
+            master.submit(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [Bag, SyncBag, Client, SyncClient], ids=lambda one: one.__name__)
+def test_everything_public_says_what_it_is_for(kind: type) -> None:
+    public = [
+        name for name in vars(kind) if not name.startswith("_") and callable(vars(kind)[name])
+    ]
+    assert [name for name in public if not getattr(kind, name).__doc__] == []
 
 
 async def test_the_same_with_asyncio(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What users get wrong is told in one sentence on stderr, with the right exit code."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,18 @@ FILES: Mapping[str, str] = {
     "price.toml": '[[offering]]\nname = "a"\nbackend = "local"\nprice = "much"\n',
     "dear.toml": '[[offering]]\nname = "a"\nbackend = "local"\nprice = 1\nmax = 1\n',
     "access.json": "{}",
+    "grid.toml": 'command = "echo {n}"\n[grid]\nn = "1:3"\nretries = 3\n',
+    "euro.toml": 'currency = "EUR"\n[[offering]]\nname = "a"\nbackend = "local"\nprice = 1\n',
+    "garbled.json": json.dumps(
+        {
+            "version": 1,
+            "role": "client",
+            "master": ["tcp://127.0.0.1:1"],
+            "server_key": "x" * 39 + "'",
+            "public_key": "x" * 40,
+            "secret_key": "x" * 40,
+        }
+    ),
 }
 
 MISTAKES = [
@@ -74,6 +87,23 @@ MISTAKES = [
     (["access"], 2, "bats master"),
     (["master", "--port", "70000"], 2, "70000"),
     (["master", "--clouds", "no.toml"], 2, "no.toml is not there"),
+    (["rum", "good.toml"], 2, "There is no command 'rum'; did you mean `run`?"),
+    (["stauts"], 2, "did you mean `status`?"),
+    (["xyzzy"], 2, "there are run, master, worker"),
+    (["clouds", "chekc"], 2, "did you mean `check`?"),
+    (["run", "grid.toml"], 2, "grid.toml, line 4: `grid.retries`: `retries` is a key of the whole"),
+    (["run", "good.toml", "--budget", "abc"], 2, "bats: --budget: 'abc' is not an amount"),
+    (["run", "good.toml", "--deadline", "soon"], 2, "bats: --deadline: 'soon' is not a duration"),
+    (["run", "good.toml", "--pick", "fastset"], 2, "bats: --pick: 'fastset' names no schedule"),
+    (["run", "good.toml", "--max-failures", "0"], 2, "bats: --max-failures: should be 1 or more"),
+    (
+        ["run", "good.toml", "--clouds", "euro.toml", "--budget", "$5"],
+        2,
+        "--budget: $5 is in $, and prices here are in EUR",
+    ),
+    (["status", "--access", "garbled.json"], 2, "`server_key` is not a key of 40 characters"),
+    (["clouds", "show", "--clouds", "clouds.toml"], 2, "nowhere"),
+    (["clouds", "show", "clouds.toml", "--clouds", "clouds.toml"], 2, "named twice"),
 ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.common.money import UNITS, Money, as_decimal, money, show
+from bats.common.money import UNITS, Money, as_decimal, currency_apart, money, show
 
 
 @given(st.integers(-(10**15), 10**15))
@@ -52,3 +52,18 @@ def test_people_see_two_places_unless_that_would_hide_the_amount(
 
 def test_a_price_per_second_derived_from_an_hourly_price_stays_close() -> None:
     assert abs(Decimal(money(1) // 3600) * 3600 / UNITS - 1) < Decimal("1e-5")
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("5 EUR", ("5", "EUR")),
+        ("1,500.25 core-hours", ("1,500.25", "core-hours")),
+        ("$5", ("$5", "$")),
+        ("5", ("5", "")),
+        ("5 apples", ("5 apples", "")),
+        ("", ("", "")),
+    ],
+)
+def test_an_amount_with_its_currency_is_taken_apart(text: str, apart: tuple[str, str]) -> None:
+    assert currency_apart(text) == apart

@@ -55,7 +55,7 @@ def test_what_was_done_failed_and_paid_is_known_again(
     }
     assert run.ledger.settled == sum(row.cost for row in machines) > 0
     asked = {row.id: row.offering for row in machines if row.gone is None}
-    living = {one.id: one for one in run.alive() if one.id not in replayed.unasked()}
+    living = {one.id: one for one in run.pool.alive() if one.id not in replayed.unasked()}
     assert {number: one.offering.name for number, one in living.items()} == asked
     assert all(one.charged_since is not None for one in living.values())
     assert {one.state for one in living.values()} <= {MachineState.UP, MachineState.STOPPING}
@@ -75,4 +75,4 @@ def test_the_journal_alone_would_not_do(frozen_bag: Frozen, tmp_path: Path) -> N
         written = [(now, msgpack.unpackb(event)) for _, now, event in reader.events(bag.id)]
         asked = {row.id: row.offering for row in reader.machines(bag.id)}
     run = replay(settings, [(now, event_from(event, bag.id)) for now, event in written]).run
-    assert asked != {number: one.offering.name for number, one in run.machines.items()}
+    assert asked != {number: one.offering.name for number, one in run.pool.machines.items()}

@@ -70,7 +70,7 @@ class Bench:
         self, machine: int, task: int, outcome: Outcome, attempt: int = 1, at: float | None = None
     ) -> list[Command]:
         at = self.now if at is None else at
-        mine = self.run.machines[MachineId(machine)].active.get(TaskId(task))
+        mine = self.run.pool.machines[MachineId(machine)].active.get(TaskId(task))
         seconds = at - mine.since if mine else 0.0
         ending = Ending(TaskId(task), attempt, outcome, seconds)
         return self(Ended(MachineId(machine), (ending,)), at)

@@ -130,7 +130,8 @@ async def test_parquet_holds_what_csv_holds(ran: int, master: Master, tmp_path: 
     with (tmp_path / "tasks.csv").open() as file:
         rows = list(csv.DictReader(file))
     tasks = read_table(tmp_path / "tasks.parquet").to_pylist()
-    assert [task["param.x"] for task in tasks] == [row["x"] for row in rows]
+    assert [task["param.x"] for task in tasks] == [int(row["x"]) for row in rows]
+    assert [task["excerpt"] for task in tasks] == [row["excerpt"] for row in rows]
     assert [task["outcome"] for task in tasks] == [row["outcome"] for row in rows]
     assert [str(task["exit_code"]) for task in tasks] == [row["exit_code"] for row in rows]
     assert all(isinstance(task["wall_seconds"], float) for task in tasks)

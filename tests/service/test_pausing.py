@@ -118,12 +118,12 @@ async def test_a_bag_that_was_paused_when_its_master_was_killed_is_so_afterwards
         assert (status["state"], status["done"]) == ("complete", 40)
 
 
-async def test_only_a_paused_bag_can_be_resumed_and_others_are_told_what_to_do(
+async def test_only_a_bag_that_stands_still_can_be_resumed_and_others_are_told_what_to_do(
     client: Client, tmp_path: Path
 ) -> None:
     done = (await client.ask("submit", sweep=sweep(1)))["bag"]
     await over(client, done)
-    with pytest.raises(UsageError, match=f"Bag {done} has ended: complete; `bats retry`"):
+    with pytest.raises(UsageError, match=f"Bag {done} has ended: complete; all is done"):
         await client.ask("resume", bag=done)
     running = (await client.ask("submit", sweep=sweep(1, "sleep 60")))["bag"]
     await becomes(client, running, lambda s: s.get("running") == 1)
@@ -136,6 +136,25 @@ async def test_only_a_paused_bag_can_be_resumed_and_others_are_told_what_to_do(
     await becomes(client, waiting, parked)
     with pytest.raises(UsageError, match=f"`bats resume {waiting}` goes on with it"):
         await client.ask("retry", bag=waiting)
+
+
+async def test_a_cancelled_bag_is_resumed_and_what_failed_is_left_to_be_retried(
+    client: Client, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    waits = f"until test -e {gate}; do sleep 0.1; done"
+    command = f"test {{x}} != 0 || exit 3; test {{x}} != 2 || {waits}"
+    bag = (await client.ask("submit", sweep=sweep(6, command, retries=0)))["bag"]
+    await becomes(client, bag, lambda s: s.get("done") == 4 and s.get("failed") == 1)
+    await client.ask("cancel", bag=bag)
+    assert (await over(client, bag))["state"] == "cancelled"
+    gate.touch()
+    await client.ask("resume", bag=bag)
+    status = await becomes(client, bag, lambda s: s["over"] and s["state"] != "cancelled")
+    assert (status["state"], status["done"], status["failed"]) == ("with failures", 5, 1)
+    with pytest.raises(UsageError, match=f"`bats retry {bag}` tries again what failed"):
+        await client.ask("resume", bag=bag)
+    assert (await client.ask("retry", bag=bag))["tasks"] == 1
 
 
 async def test_a_paused_bag_is_cancelled_at_once_though_another_one_runs(

@@ -42,7 +42,7 @@ def test_a_mix_takes_as_long_and_costs_as_much_either_way(bag: str, replicated: 
         ended = world.run().ended_at
         assert ended is not None
         makespans.append(ended)
-        costs.append(float(as_decimal(world.engine.run.ledger.settled)))
+        costs.append(float(as_decimal(world.engine.headline().settled)))
 
     lines = Lines([Line(0, 1 / speed) for speed in SPEEDS])
     kind = np.tile(np.repeat([0, 1, 2], 6), (400, 1))

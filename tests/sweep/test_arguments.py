@@ -95,3 +95,42 @@ def test_a_wrong_option_is_told_in_one_sentence(options: dict[str, object], says
     with pytest.raises(UsageError, match=says) as caught:
         from_arguments(**options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "commands"),
+    [
+        (["convert {} {.}.png", ":::", "a.jpg", "d/b c.jpg"],
+         ["convert a.jpg a.png", "convert 'd/b c.jpg' 'd/b c'.png"]),
+        (["gzip", "-9", ":::", "a", "b"], ["gzip -9 a", "gzip -9 b"]),
+        (["wc -l", ":::", "a"], ["wc -l a"]),
+        (["sim {1} {2}", ":::", "1", "2", ":::", "x"], ["sim 1 x", "sim 2 x"]),
+        (["sim {}", ":::", "1", ":::", "x", "y"], ["sim 1 x", "sim 1 y"]),
+        (["mv {} {//}/{/.}.old", ":::", "d/a.txt", "b.c"],
+         ["mv d/a.txt d/a.old", "mv b.c ./b.old"]),
+        (["awk '{{print}}' {}", ":::", "f"], ["awk '{print}' f"]),
+    ],
+)  # fmt: skip
+def test_values_after_three_colons_fill_the_holes(words: list[str], commands: list[str]):
+    sweep = from_arguments(words)
+    assert [sweep.preview(k) for k in range(sweep.count)] == commands
+
+
+def test_lines_of_standard_input_fill_them_too():
+    sweep = from_arguments(["gzip -c {} > {/.}.gz"], lines=["d/a.dat\n", "b.dat\n"])
+    assert sweep.preview(0) == "gzip -c d/a.dat > a.gz"
+    assert sweep.preview(1) == "gzip -c b.dat > b.gz"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["echo {}", ":::"], "no value after `:::`"),
+        ([":::", "a"], "no command before `:::`"),
+        (["echo {3}", ":::", "a"], r"\{3\} has no values; there are 1 sources"),
+        (["echo {}"], "has no values"),
+    ],
+)
+def test_a_line_that_lacks_something_is_told(words: list[str], says: str):
+    with pytest.raises(UsageError, match=says):
+        from_arguments(words)

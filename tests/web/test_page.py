@@ -122,6 +122,28 @@ async def test_a_paused_bag_says_why_shows_one_and_is_resumed_with_a_button(
     assert paused.complaints == []
 
 
+async def test_a_value_that_tasks_told_is_drawn_against_a_parameter_and_sorted_by(
+    master: Master, client: Client, page: Page, axe: str, tmp_path: Path
+) -> None:
+    command = "echo loss=$(({x} * 7 % 40)).5; echo steps={x}; echo all is well"
+    await over(client, (await client.ask("submit", sweep=sweep(60, command)))["bag"])
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    await page.shows("#value-plot circle")
+    assert await page.js("document.querySelectorAll('#value-plot circle').length") == 60
+    await page.js("document.getElementById('value').value = 'steps'")
+    await page.js("document.getElementById('value').dispatchEvent(new Event('change'))")
+    await page.becomes(
+        "/steps against x/.test(document.querySelector('#value-plot svg').ariaLabel)"
+    )
+    await page.js("document.getElementById('sort').value = 'value.loss'")
+    await page.js("document.getElementById('sort').dispatchEvent(new Event('change'))")
+    await page.becomes("document.getElementById('tasks').rows[1].innerText.includes('loss=0.5')")
+    (tmp_path / "values.png").write_bytes(await page.picture())
+    assert await serious_faults(page, axe) == []
+    assert page.complaints == []
+
+
 async def test_results_are_searched_paged_and_their_output_read(
     master: Master, client: Client, page: Page
 ) -> None:

@@ -51,7 +51,7 @@ def test_output_is_kept_where_the_user_looks_and_failures_quote_it(
         output_folder=str(out),
     )
     assert [r.output_bytes for r in results] == [5, 4, 0, 8]
-    assert [r.excerpt for r in results] == ["", "bad", "", ""]
+    assert [r.excerpt for r in results] == ["good", "bad", "", "one"]
     kept = {str(p.relative_to(out)): p.read_text() for p in out.rglob("*.*")}
     assert kept == {"0/0.out": "good\n", "0/1.err": "bad\n", "0/3.out": "one\n", "0/3.err": "two\n"}
 
@@ -106,7 +106,7 @@ def test_a_task_finds_itself_in_its_environment(
     )
     master.say(spec, m.Run(m.BagId(4), (m.Order(m.TaskId(2), 1, ("0.5 ' é", "7")),)))
     (result,) = master.results(1)
-    assert result.excerpt == ""
+    assert result.excerpt.startswith('[{"')
     env, cwd, argv, stdin = _told(out, 2)
     assert {k: v for k, v in env.items() if k.startswith("BATS_") and k != "BATS_SCRATCH"} == {
         "BATS_TASK_ID": "2",
@@ -182,3 +182,14 @@ def test_a_task_meets_signals_as_any_program_does(master: Master, worker: Any) -
     masks = [int(line.split()[1], 16) for line in result.excerpt.splitlines()]
     assert len(masks) == 2
     assert not any(mask & 0x7FFF_FFFF for mask in masks)  # 32 and 33 are the C library's own
+
+
+def test_a_success_tells_its_last_line_and_the_values_before_it(
+    master: Master, worker: Any
+) -> None:
+    told = master.run(
+        "echo noise; echo loss=0.5; seq 2000; echo steps=7; echo the end",
+        "echo x=1 >&2",
+        "yes | head -c 3000000; echo; echo y=2",
+    )
+    assert [r.excerpt for r in told] == ["steps=7\nthe end", "x=1", "y=2"]

@@ -5,10 +5,12 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from bats.common import values
 from bats.worker.tasks.slot import Slot
 
 EXCERPT_BYTES: Final = 2000
 EXCERPT_LINES: Final = 20
+VALUES_BYTES: Final = 4096  # of the end of an output, where values are looked for
 _HOLE_AT_BYTES: Final = 32 << 20  # a running task's output beyond its cap is let go above that
 _PUNCH_HOLE_KEEP_SIZE: Final = 0x03
 _BLOCK: Final = 4096
@@ -35,6 +37,16 @@ def excerpt(slot: Slot, out_bytes: int, err_bytes: int) -> str:
     if start and len(lines) > 1:
         del lines[0]  # cut in the middle
     return "\n".join(lines[-EXCERPT_LINES:]).rstrip()
+
+
+def last_words(slot: Slot, out_bytes: int, err_bytes: int) -> str:
+    """The last line of a success and the values it told before, on stdout if it wrote there."""
+    file, size = (slot.stdout, out_bytes) if out_bytes else (slot.stderr, err_bytes)
+    start = max(0, size - VALUES_BYTES)
+    text = os.pread(file, size - start, start).decode(errors="replace")
+    if start:
+        text = text.partition("\n")[2].strip() or text  # a line cut in the middle tells no value
+    return values.kept(text)
 
 
 def kept(file: int, size: int, cap: int) -> Iterator[bytes]:

@@ -250,8 +250,9 @@ class Runner:
         err_bytes: int,
         outcome: Outcome,
     ) -> tuple[str, Collected]:
-        """The last words of a failure, and the parts of the output to be sent back."""
-        words = "" if outcome is Outcome.DONE else capture.excerpt(slot, out_bytes, err_bytes)
+        """Its last words, and the parts of the output to be sent back."""
+        look = capture.last_words if outcome is Outcome.DONE else capture.excerpt
+        words = look(slot, out_bytes, err_bytes)
         try:
             return words, bag.keep(attempt, slot, out_bytes, err_bytes)
         except OSError as error:

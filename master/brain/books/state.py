@@ -1,21 +1,22 @@
 """All that the engine knows of one run. Rules change it; nothing else does."""
 
-import heapq
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
-from itertools import count
 from typing import TYPE_CHECKING
 
 from bats.common.billing import charge
-from bats.common.messages import MachineId, TaskId
-from bats.common.money import NOTHING, Money, show
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import TaskId
+from bats.common.money import Money, show
 from bats.common.offering import MANUAL, Offering
 from bats.common.units import counted
-from bats.master.brain.books.alike import Alike
+from bats.master.brain.books.choice import Choice
 from bats.master.brain.books.ledger import Ledger
 from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.phase import MOVES, Phase
+from bats.master.brain.books.pool import MachinePool
+from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.taskbook import TaskBook
 from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.learning.regression import SAME, UNTRIED, Line
@@ -29,7 +30,6 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,14 +37,6 @@ if TYPE_CHECKING:
 
 Oracle = Callable[[TaskId, int], float]
 """True runtimes, of a task on a cluster's machines, which only a simulator has."""
-
-
-class Phase(Enum):
-    SAMPLING = "sampling"
-    CHOOSING = "choosing"  # schedules are offered; nobody has picked one yet
-    EXECUTING = "executing"
-    ENDING = "ending"  # nothing will run any more; machines are being stopped
-    ENDED = "ended"
 
 
 class ClusterState:
@@ -141,45 +133,28 @@ class Run:
         self.phase = Phase.SAMPLING
         self.tasks = TaskBook(settings.tasks, self.rng)
         self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
-        self.machines: dict[MachineId, Machine] = {}
-        self.living: list[dict[MachineId, Machine]] = [{} for _ in settings.offerings]
+        self.pool = MachinePool(len(settings.offerings), settings.numbers_after)
         self.ledger = Ledger(settings.budget)
         self.canonical = RuntimeProfile()
         self.sample: Sample | None = None
         self.schedules: tuple[Schedule, ...] = ()
-        self.word: Chosen | None = None  # the user's, from before there was a choice
-        self.chosen: str = ""
-        self.chosen_at = 0.0
-        self.chosen_committed = (
-            NOTHING  # for ATUs entered until then; in the paper's way for those reserved, too
-        )
-        self.budget = settings.budget  # the user's own, which stays when something else is chosen
-        self.deadline_at: float | None = None
-        self.missed = False  # the deadline cannot be met: as soon as possible, then
-        self.delta_n = 0  # ΔN of the chosen schedule: what its cushion is for
-        self.cushion = settings.cushion  # granted, not yet opened
+        self.choice = Choice(settings.budget, settings.cushion)
         self.plan: Plan | None = None
         self.short_of_money = False  # the user has been told that the budget will not do
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
-        self.alike = Alike()  # of the tasks that have failed since it began or was resumed
-        self.forgiven = 0  # tasks that were given up before that
-        self.resumed_at = 0.0
-        self.unasked = NOTHING  # what the sample had cost when it was resumed without a budget
+        self.progress = Progress()
         self.outcome: BagOutcome | None = None
         self.duplicates = 0  # results of tasks that were done already
-        self.ended_last = 0.0  # when a task ended
-        self.spent_then: Money | None = None  # until then; None: to be counted
-        self.fruitless = 0  # machines since then that ended with a task on them
-        self.hungry: dict[MachineId, None] = {}  # just got a free slot: to be filled
-        self.idle: dict[MachineId, None] = {}  # had a free slot and there was nothing for it
         self.next_monitor = 0.0
-        self.alarms: list[tuple[float, int, MachineId]] = []  # when to look at a machine again
-        self.order = count()
         self.woken_at: float | None = None
         self.began_at = 0.0
         self.ended_at: float | None = None
         self.out: list[Command] = []
-        self.last_machine = settings.numbers_after  # the highest number given
+
+    def move(self, to: Phase) -> None:
+        if to not in MOVES[self.phase]:
+            raise BrokenInvariantError(f"a run that is {self.phase.value} cannot be {to.value}")
+        self.phase = to
 
     # --- words and ends --------------------------------------------------------------------------
 
@@ -196,7 +171,7 @@ class Run:
 
     def end(self, outcome: BagOutcome, words: str) -> None:
         self.outcome = outcome
-        self.phase = Phase.ENDING
+        self.move(Phase.ENDING)
         self.pause = None
         self.ended_at = self.now
         self.out.append(EndBag(outcome, words))
@@ -204,42 +179,20 @@ class Run:
     @property
     def due_at(self) -> float | None:
         """The time when the user wants it done: by a word that was taken, or by the submission."""
-        if self.deadline_at is not None or self.settings.deadline_seconds is None:
-            return self.deadline_at
+        if self.choice.deadline_at is not None or self.settings.deadline_seconds is None:
+            return self.choice.deadline_at
         return self.began_at + self.settings.deadline_seconds
 
     # --- machines --------------------------------------------------------------------------------
-
-    def new_machine_id(self) -> MachineId:
-        self.last_machine = MachineId(self.last_machine + 1)
-        return self.last_machine
-
-    def add(self, machine: Machine) -> None:
-        self.machines[machine.id] = machine
-        self.living[machine.cluster][machine.id] = machine
-
-    def forget(self, machine: Machine) -> None:
-        del self.living[machine.cluster][machine.id]
-        self.hungry.pop(machine.id, None)
-        self.idle.pop(machine.id, None)
-
-    def alive(self) -> list[Machine]:
-        return [machine for group in self.living for machine in group.values()]
-
-    def staying(self, cluster: int) -> list[Machine]:
-        return [m for m in self.living[cluster].values() if m.staying]
 
     def spent(self) -> Money:
         """The money for ATUs that machines have entered."""
         running = (
             charge(m.offering, self.now - m.charged_since)
-            for m in self.alive()
+            for m in self.pool.alive()
             if m.charged_since is not None
         )
         return Money(self.ledger.settled + sum(running))
-
-    def alarm(self, machine: Machine, at: float) -> None:
-        heapq.heappush(self.alarms, (at, next(self.order), machine.id))
 
     def cancel_copies(self, task: TaskId, *, but_sample: bool = False) -> None:
         """`but_sample`: one that runs for the sample goes on, for its runtime."""
@@ -254,7 +207,7 @@ class Run:
         """The time that each running task of a cluster has been running."""
         return [
             self.now - attempt.since
-            for machine in self.living[cluster].values()
+            for machine in self.pool.living[cluster].values()
             if machine.state is MachineState.UP
             for attempt in machine.active.values()
         ]
@@ -272,7 +225,7 @@ class Run:
         for c in self.clusters:
             limit = c.offering.max_machines if c.startable else 0
             if standing:
-                limit = max(limit, len(self.staying(c.index)))
+                limit = max(limit, len(self.pool.staying(c.index)))
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0

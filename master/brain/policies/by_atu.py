@@ -62,7 +62,7 @@ class ByAtu(PaidTime):
 
 def _better_left_to_others(run: RunView, machine: MachineView) -> bool:
     """True if a last task might not end here before the machine must go, and would elsewhere."""
-    if run.tasks.waiting > sum(len(group) for group in run.living):
+    if run.tasks.waiting > sum(len(group) for group in run.pool.living):
         return False
     c = run.clusters[machine.cluster]
     if not c.profile.count or machine.stop_by(run.now) - run.now >= c.profile.longest:
@@ -85,7 +85,7 @@ def _sample_keeps(run: RunView, machine: MachineView) -> bool:
     mine = sample.open[machine.cluster]
     if any(attempt.task in mine for attempt in machine.attempts()):
         return True
-    others = [m for m in run.staying(machine.cluster) if m is not machine]
+    others = [m for m in run.pool.staying(machine.cluster) if m is not machine]
     if sample.left[machine.cluster] and not others:
         return True
     return not others and machine.cluster == _most_profitable(run, sample)

@@ -70,7 +70,7 @@ class ByTimetable(Provisioner):
     def most_for_money(self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook) -> Mix:
         """Machines that are there can use all the money: another one only costs its start."""
         prices = mixes.prices_of_work(clusters)
-        there = {k: price for k, price in prices.items() if run.staying(k)}
+        there = {k: price for k, price in prices.items() if run.pool.staying(k)}
         if not there:
             return mixes.most_of_the_best(
                 run, clusters, view.N_e, lambda c: charge_to_work(c.offering, c.mean_seconds)
@@ -78,7 +78,7 @@ class ByTimetable(Provisioner):
         mix = mixes.free_machines(run, clusters)
         least = min(there.values()) * (1 + DELTA)
         for k, price in there.items():
-            mix[k] = len(run.staying(k)) if price <= least else 0
+            mix[k] = len(run.pool.staying(k)) if price <= least else 0
         return tuple(mix)
 
     def interval_seconds(self, run: RunView, shortest: float) -> float:
@@ -86,7 +86,7 @@ class ByTimetable(Provisioner):
         known = [c.profile.mean_done for c in run.known()]
         if not known:
             return max(shortest, (run.now - run.began_at) / 12)
-        slots = sum(m.slots for m in run.alive() if m.staying)
+        slots = sum(m.slots for m in run.pool.alive() if m.staying)
         left = run.tasks.unfinished * min(known) / max(1, slots)
         return max(shortest, min(known) / 4, left / LOOKS)
 
@@ -99,7 +99,7 @@ class ByTimetable(Provisioner):
 
     def allowed(self, run: RunView, by_schedule: Money) -> Money:
         """An offer counts tasks as if they could be split: what is whole may cost more."""
-        if run.budget is not None or _in_time(run):
+        if run.choice.budget is not None or _in_time(run):
             return by_schedule
         return max(by_schedule, prospects.least_by_timetable(run) or by_schedule)
 
@@ -117,4 +117,8 @@ class ByTimetable(Provisioner):
 
 def _in_time(run: RunView) -> bool:
     """True if there is a deadline that can still be met."""
-    return run.deadline_at is not None and not run.missed and run.now < run.deadline_at
+    return (
+        run.choice.deadline_at is not None
+        and not run.choice.missed
+        and run.now < run.choice.deadline_at
+    )

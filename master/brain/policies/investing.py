@@ -149,7 +149,7 @@ def _why_not_held(run: RunView, machine: MachineView) -> str:
 
 def _nothing_better(run: RunView, machine: MachineView, known: ProfileView) -> bool:
     """True if nothing else runs that needs the money, and it should do for one more task."""
-    if any(other.active for other in run.alive() if not other.offering.free):
+    if any(other.active for other in run.pool.alive() if not other.offering.free):
         return False
     left = run.ledger.left or 0
     seconds = machine.stop_by(run.now) - run.now
@@ -169,7 +169,7 @@ def _affordable(run: RunView, machine: MachineView, known: ProfileView) -> bool:
             for k, o in enumerate(run.settings.offerings)
         ),
     )
-    if left > PLENTY * each * (1 + sum(len(group) for group in run.living)):
+    if left > PLENTY * each * (1 + sum(len(group) for group in run.pool.living)):
         return True
     expected, variance = investments.owed(run)
     length = known.mean_done

@@ -30,11 +30,11 @@ def plan(
 
 def watch(run: RunView, clusters: tuple[Cluster, ...], view: Outlook, shares: Shares) -> Aim | None:
     """Another one on a violation, or a much faster one."""
-    if run.plan is None or view.N_e > view.N_p + (run.delta_n if run.cushion else 0):
+    if run.plan is None or view.N_e > view.N_p + (run.choice.delta_n if run.choice.cushion else 0):
         if not prospects.can_hire(run):
             return None
         return plan(run, clusters, view, "behind the plan", shares)
-    if run.settings.upgrade and run.deadline_at is None and view.N_e and view.speed > 0:
+    if run.settings.upgrade and run.choice.deadline_at is None and view.N_e and view.speed > 0:
         solution = prospects.solve(run, clusters, view, shares)
         if solution is None:
             return None
@@ -68,7 +68,7 @@ def most_of_the_best(
 
 
 def free_machines(run: RunView, clusters: tuple[Cluster, ...]) -> list[int]:
-    return [len(run.staying(k)) if c.offering.free else 0 for k, c in enumerate(clusters)]
+    return [len(run.pool.staying(k)) if c.offering.free else 0 for k, c in enumerate(clusters)]
 
 
 def prices_of_work(clusters: tuple[Cluster, ...]) -> dict[int, float]:

@@ -153,10 +153,12 @@ def _candidates(run: RunView, machine: MachineView) -> Iterator[Candidate]:
     typical = [converter(run, c.index)(run.canonical.mean_done) for c in run.clusters]
     for task, copies in running_elsewhere(run, machine):
         remaining, canonical = min(estimate_of(run, copy) for copy in copies)
-        slower = all(typical[run.machines[c.machine].cluster] > speed * (1 + 1e-9) for c in copies)
+        slower = all(
+            typical[run.pool.machines[c.machine].cluster] > speed * (1 + 1e-9) for c in copies
+        )
         yield Candidate(task, remaining, to_target(canonical), slower)
 
 
 def _true_remaining(run: RunView, copy: AttemptView) -> float:
-    source = run.machines[copy.machine]
+    source = run.pool.machines[copy.machine]
     return run.true_seconds(copy.task, source.cluster) - (run.now - copy.since)

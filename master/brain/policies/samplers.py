@@ -115,7 +115,7 @@ class Implicit(Sampler):
         return [min(each, c.offering.max_machines) for c in clusters]
 
     def tasks_on(self, run: RunView, cluster: ClusterView, size: int) -> int | None:
-        return min(size, sum(m.slots for m in run.living[cluster.index].values()))
+        return min(size, sum(m.slots for m in run.pool.living[cluster.index].values()))
 
 
 class NoSample(Sampler):

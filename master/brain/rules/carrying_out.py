@@ -13,27 +13,27 @@ from bats.master.brain.views.prospects import Ahead
 
 def adopt(run: Run, solution: Solution, view: Outlook, cause: str) -> None:
     """Make the mix so: surplus machines leave at the end of their paid ATUs, missing ones come."""
-    before = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
+    before = tuple(len(run.pool.staying(k)) for k in range(len(run.clusters)))
     run.plan = Plan(solution.mix, view.N_e, solution.makespan_seconds, run.now)
     for k, wanted in enumerate(solution.mix):
         c = run.clusters[k]
-        staying = run.staying(k)
+        staying = run.pool.staying(k)
         if not c.offering.free:
             _let_go(run, staying, len(staying) - wanted)
             _take_back(run, c, wanted - len(staying))
-        fleet.start(run, k, wanted - len(run.staying(k)))
+        fleet.start(run, k, wanted - len(run.pool.staying(k)))
         nr = atus_to_work(c.offering, solution.makespan_seconds)
-        for machine in run.staying(k):
+        for machine in run.pool.staying(k):
             fresh = machine.requested_at == run.now and machine.state is MachineState.REQUESTED
             machine.nr = max(0, nr - machine.atus) if fresh else nr
-    after = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
+    after = tuple(len(run.pool.staying(k)) for k in range(len(run.clusters)))
     if after != before:
         run.say(f"{cause}: {_mix_in_words(run, after)} for {what_for(run, view)}")
 
 
 def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
     """Mark who stays and who leaves when paid time ends; ask for those who are to come."""
-    before = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
+    before = tuple(len(run.pool.staying(k)) for k in range(len(run.clusters)))
     end = ahead.table.end
     bought: dict[int, list[int]] = {}
     for stay in ahead.table.stays:
@@ -44,16 +44,16 @@ def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
         if group.fresh:
             wanted = sum(n > 0 for n in planned)
             fleet.start(run, group.cluster, wanted)
-            for machine in run.living[group.cluster].values():
+            for machine in run.pool.living[group.cluster].values():
                 if machine.requested_at == run.now and machine.state is MachineState.REQUESTED:
                     machine.nr = max(0, max(planned, default=0) - machine.atus)
             continue
-        there = sorted((run.machines[m.id] for m in machines), key=lambda m: (m.leaving, m.id))
+        there = sorted((run.pool.machines[m.id] for m in machines), key=lambda m: (m.leaving, m.id))
         for machine, n in zip(there, planned, strict=True):
             machine.nr = n
             machine.leaving = n == 0 and group.paid < end and not group.offering.free
     run.short_of_money = False
-    after = tuple(len(run.staying(k)) for k in range(len(run.clusters)))
+    after = tuple(len(run.pool.staying(k)) for k in range(len(run.clusters)))
     run.plan = Plan(after, view.N_e, end, run.now)
     if ahead.hires and after != before:  # who leaves may change until paid time ends
         run.say(f"{cause}: {_mix_in_words(run, after)} for {what_for(run, view)}")
@@ -74,7 +74,9 @@ def _let_go(run: Run, staying: list[Machine], surplus: int) -> None:
 
 def _take_back(run: Run, c: ClusterState, missing: int) -> None:
     """Machines that were to leave can stay: they have started already."""
-    leaving = [m for m in run.living[c.index].values() if m.leaving and m.state is MachineState.UP]
+    leaving = [
+        m for m in run.pool.living[c.index].values() if m.leaving and m.state is MachineState.UP
+    ]
     leaving.sort(key=lambda m: (-m.paid_until(run.now), m.id))
     for machine in leaving[: max(0, missing)]:
         machine.leaving = False

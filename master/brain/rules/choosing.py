@@ -3,7 +3,8 @@
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
 from bats.common.money import Money
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.schedules import Schedule, allowance, offers, pick
 from bats.master.brain.protocol.commands import Offer
@@ -18,14 +19,14 @@ def sampled(run: Run) -> None:
     """The sample is complete: offer schedules, and pick one if the user has said how."""
     sampling.finish(run)
     if not run.tasks.waiting:
-        run.phase = Phase.EXECUTING  # the sample was the whole bag: nothing is left to choose
+        run.move(Phase.EXECUTING)  # the sample was the whole bag: nothing is left to choose
         return
-    run.phase = Phase.CHOOSING
+    run.move(Phase.CHOOSING)
     if run.settings.budget is None and not run.provisioner.learns_on:
         run.ledger.limit = run.ledger.committed
     offer(run)
-    if run.word is not None:
-        choose(run, run.word)
+    if run.choice.word is not None:
+        choose(run, run.choice.word)
     elif run.settings.rule != ASK:
         choose(run, Chosen(run.settings.rule, None, run.settings.deadline_seconds))
 
@@ -45,17 +46,17 @@ def offer(run: Run) -> None:
 def choose(run: Run, chosen: Chosen) -> None:
     """Take the user's word. A budget caps the whole run, what is spent already included."""
     if run.phase is Phase.SAMPLING:  # at a replay: the sample was complete then, and is not yet
-        run.word = chosen
+        run.choice.word = chosen
         return
     now = run.now
     if chosen.budget is not None:
-        run.budget = chosen.budget
-    budget = run.budget
+        run.choice.budget = chosen.budget
+    budget = run.choice.budget
     if chosen.deadline_seconds is not None:
-        run.deadline_at = run.began_at + chosen.deadline_seconds
-        run.missed = False
+        run.choice.deadline_at = run.began_at + chosen.deadline_seconds
+        run.choice.missed = False
     if chosen.cushion is not None:
-        run.cushion = chosen.cushion
+        run.choice.cushion = chosen.cushion
     committed = run.ledger.committed
     by_rule = _by_rule(run, chosen.rule, budget)
     if by_rule is None:
@@ -66,16 +67,16 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.ledger.limit = Money(committed + run.provisioner.allowed(run, allowed))
         if budget is not None:
             run.ledger.limit = min(run.ledger.limit, budget)
-        run.delta_n = by_rule.delta_n
-    run.chosen = _called(run, by_rule, budget) or chosen.rule
-    run.chosen_at = now
-    run.chosen_committed = run.provisioner.time.spent(run)
+        run.choice.delta_n = by_rule.delta_n
+    run.choice.name = _called(run, by_rule, budget) or chosen.rule
+    run.choice.at = now
+    run.choice.committed = run.provisioner.time.spent(run)
     run.short_of_money = False
     if run.phase in (Phase.ENDING, Phase.ENDED):
         _revive(run)
-    run.phase = Phase.EXECUTING
+    run.move(Phase.EXECUTING)
     if chosen.deadline_seconds is not None and (words := refusals.why_not(run, chosen)):
-        run.missed = True
+        run.choice.missed = True
         run.say(f"{words} As it is, it goes on as fast as its money allows.")
     replanning.replan(run, "schedule chosen")
     run.next_monitor = now + monitoring.monitor_seconds(run)
@@ -96,7 +97,7 @@ def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
 
 def _called(run: Run, by_rule: Schedule | None, budget: Money | None) -> str:
     """The name of what decides: the deadline, a schedule, or the budget."""
-    if run.deadline_at is not None:
+    if run.choice.deadline_at is not None:
         return "deadline"
     if by_rule is not None:
         return by_rule.name

@@ -4,7 +4,8 @@ from typing import Final
 
 from bats.common.messages import Outcome, TaskId
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
@@ -18,9 +19,9 @@ BUSY_PHASES: Final = (Phase.SAMPLING, Phase.CHOOSING, Phase.EXECUTING)
 
 def fill(run: Run, machine: Machine) -> None:
     """Give the machine what it has room for; it is idle if there was not enough."""
-    run.hungry.pop(machine.id, None)
-    was_idle = machine.id in run.idle
-    run.idle.pop(machine.id, None)
+    run.pool.hungry.pop(machine.id, None)
+    was_idle = machine.id in run.pool.idle
+    run.pool.idle.pop(machine.id, None)
     if machine.state is not MachineState.UP or run.phase not in BUSY_PHASES:
         return
     if machine.draining:
@@ -47,9 +48,9 @@ def fill(run: Run, machine: Machine) -> None:
         run.out.append(RunTasks(machine.id, tuple(orders)))
         fleet.mind_lease(run, machine)
     if machine.load < machine.slots:
-        run.idle[machine.id] = None
+        run.pool.idle[machine.id] = None
     if not machine.load and not was_idle:
-        run.alarm(machine, machine.idle_until(run.now))
+        run.pool.alarm(machine, machine.idle_until(run.now))
 
 
 def _ahead(run: Run, machine: Machine) -> int:
@@ -60,7 +61,7 @@ def _ahead(run: Run, machine: Machine) -> int:
         return 0  # what is queued, a worker starts in any slot
     mean = machine.done_seconds / machine.done_count
     wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
-    living = sum(len(group) for group in run.living)
+    living = sum(len(group) for group in run.pool.living)
     return min(wanted, MOST_AHEAD, run.tasks.waiting // (2 * living))
 
 
@@ -119,20 +120,21 @@ def _copy(run: Run, machine: Machine) -> TaskId | None:
 def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
     """Take in results. The first result of a task is recorded; its other copies are killed.
 
-    Only what this machine was given counts.
+    Whoever asks has seen to it that they were ordered; in an old journal they are facts.
     """
     recorded: list[AnyEnding] = []
     for ending in endings:
-        if machine is None or run.tasks.ordered(ending.task, ending.attempt, machine.id) is None:
-            continue
         run.tasks.lost.pop((ending.task, ending.attempt), None)
-        attempt = machine.release(ending.task, ending.attempt, run.now)
-        if attempt is not None:
-            run.tasks.remove(attempt)
+        attempt = None
+        if machine is not None:
+            attempt = machine.release(ending.task, ending.attempt, run.now)
+            if attempt is not None:
+                run.tasks.remove(attempt)
         if ending.outcome is Outcome.DONE:
-            run.alike.broken = True
-            run.observe(machine, ending.task, ending.seconds)
-            sampling.ended(run, machine.cluster, ending.task)
+            run.progress.alike.broken = True
+            if machine is not None:
+                run.observe(machine, ending.task, ending.seconds)
+                sampling.ended(run, machine.cluster, ending.task)
             if run.tasks.finish(ending.task):
                 recorded.append(ending)
                 run.cancel_copies(ending.task, but_sample=run.phase is Phase.SAMPLING)
@@ -143,10 +145,10 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
                 if _failed(run, ending.task):
                     recorded.append(ending)
                 pausing.failed(run, ending.task, ending.why)
-        elif attempt is not None:
+        elif attempt is not None and machine is not None:
             run.stopped(ending.task, machine.cluster, ending.seconds)
             put_back_if_alone(run, ending.task)
-        if run.sample is not None:
+        if run.sample is not None and machine is not None:
             if ending.outcome is Outcome.KILLED:
                 _sample_again(run, machine.cluster, ending.task)
             else:
@@ -157,7 +159,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
         if recorded:
             machine.hold_back = False
             run.out.append(Record(machine.id, tuple(recorded)))
-        run.hungry[machine.id] = None
+        run.pool.hungry[machine.id] = None
 
 
 def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
@@ -186,7 +188,7 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
 
 def kill_everything(run: Run) -> None:
     """The bag ends: what still runs is not wanted any more."""
-    for machine in run.alive():
+    for machine in run.pool.alive():
         for attempt in machine.attempts():
             run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
 

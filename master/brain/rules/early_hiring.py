@@ -11,7 +11,8 @@ from statistics import fmean
 from typing import Final
 
 from bats.common.money import Money
-from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Problem
@@ -48,7 +49,7 @@ def hire(run: Run) -> None:
         mixes.append(_mix(run, clusters, noise))
     for c in known:
         wanted = min(mix[c.index] for mix in mixes)
-        missing = min(wanted - len(run.staying(c.index)), prospects.affordable_starts(run, c))
+        missing = min(wanted - len(run.pool.staying(c.index)), prospects.affordable_starts(run, c))
         if fleet.start(run, c.index, missing):
             run.sample.hired.add(c.index)
             run.say(f"every plan wants {wanted} {c.offering.name}, whatever the sample will show")
@@ -75,7 +76,7 @@ def _mix(run: Run, clusters: tuple[Cluster, ...], noise: float) -> Mix:
         max(0.0, machine.paid_until(run.now) - run.now)
         * machine.offering.price
         / machine.offering.atu_seconds
-        for machine in run.alive()
+        for machine in run.pool.alive()
     )
     tasks = run.tasks.unfinished * (1 + run.provisioner.room * noise)
     money = Money(left + round(ahead))

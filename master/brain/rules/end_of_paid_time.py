@@ -4,7 +4,8 @@ from bats.common.money import Money
 from bats.common.offering import MANUAL
 from bats.common.units import in_words
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.rules import (
     choosing,
@@ -22,7 +23,7 @@ from bats.master.brain.views import needed
 def due(run: Run, machines: list[Machine]) -> None:
     """Pay machines on whose paid time ends now, or stop them; the most profitable come first."""
     for machine in machines:
-        if machine.id in run.hungry:
+        if machine.id in run.pool.hungry:
             dispatch.fill(run, machine)  # it may have just got a free slot
     executing = run.phase is Phase.EXECUTING and run.pause is None
     if executing and any(_buys_work(run, m) for m in machines):
@@ -100,7 +101,7 @@ def _why_stop(run: Run, machine: Machine) -> str:
 
 def stuck(run: Run) -> None:
     """Try once more to buy machines where nothing runs or comes, else end in good order."""
-    if run.alive() or not run.tasks.unfinished or run.pause is not None:
+    if run.pool.alive() or not run.tasks.unfinished or run.pause is not None:
         return
     if run.phase is Phase.SAMPLING:
         if sampling.restart(run):
@@ -109,12 +110,12 @@ def stuck(run: Run) -> None:
             run.say("the sample ends early: no machine for it can be had or paid any more")
             choosing.sampled(run)
         else:
-            run.phase = Phase.EXECUTING
+            run.move(Phase.EXECUTING)
     if run.phase is Phase.EXECUTING:
         if not run.provisioner.samples:
             sampling.start_all(run)
         replanning.replan(run, "no machines left")
-        if run.alive():
+        if run.pool.alive():
             return
         if any(c.offering.backend == MANUAL for c in run.clusters):
             return  # its users may start one at any time

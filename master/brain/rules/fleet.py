@@ -18,15 +18,15 @@ def start(run: Run, cluster: int, count: int) -> int:
         return 0
     c = run.clusters[cluster]
     offering = c.offering
-    room = offering.max_machines - len(run.living[cluster])
+    room = offering.max_machines - len(run.pool.living[cluster])
     started = []
     least = first_atus(offering)
     for _ in range(min(count, room) if c.startable else 0):
-        machine = Machine(run.new_machine_id(), cluster, offering, run.now)
+        machine = Machine(run.pool.new_machine_id(), cluster, offering, run.now)
         machine.atus = least
         if not run.ledger.reserve(machine.id, charge_atus(offering, least)):
             break
-        run.add(machine)
+        run.pool.add(machine)
         started.append(machine.id)
     if started:
         run.out.append(StartMachines(cluster, tuple(started)))
@@ -38,8 +38,8 @@ def stop(run: Run, machine: Machine, reason: str) -> None:
     if machine.state in (MachineState.STOPPING, MachineState.GONE):
         return
     machine.move(MachineState.STOPPING)
-    run.hungry.pop(machine.id, None)
-    run.idle.pop(machine.id, None)
+    run.pool.hungry.pop(machine.id, None)
+    run.pool.idle.pop(machine.id, None)
     run.out.append(StopMachine(machine.id, reason))
 
 
@@ -53,7 +53,7 @@ def take_back(run: Run, machine: Machine, unpaid_since: float | None) -> bool:
     machine.move(MachineState.SILENT)
     machine.atus, machine.nr, machine.charged_since = term, 0, unpaid_since
     machine.leaving, machine.draining = False, ""
-    run.add(machine)
+    run.pool.add(machine)
     if unpaid_since is not None:
         announce(run, machine)
     return True
@@ -80,10 +80,10 @@ def announce(run: Run, machine: Machine) -> None:
     """Tell the worker until when it may live, and look at it again before its ATU ends."""
     if machine.offering.free:
         run.out.append(RenewLease(machine.id, run.now + LEASE_SECONDS))
-        run.alarm(machine, run.now + LEASE_SECONDS / 2)
+        run.pool.alarm(machine, run.now + LEASE_SECONDS / 2)
         return
     stop_by = machine.stop_by(run.now)
-    run.alarm(machine, stop_by)
+    run.pool.alarm(machine, stop_by)
     mind_lease(run, machine)
     run.out.append(RenewLease(machine.id, machine.lease_until(run.now)))
 
@@ -91,7 +91,7 @@ def announce(run: Run, machine: Machine) -> None:
 def mind_lease(run: Run, machine: Machine) -> None:
     """Look at it again when it is paid ahead for no more than its lease."""
     if machine.leased_beyond_atus:
-        run.alarm(machine, machine.stop_by(run.now) - machine.offering.lease_seconds)
+        run.pool.alarm(machine, machine.stop_by(run.now) - machine.offering.lease_seconds)
 
 
 def settle(run: Run, machine: Machine, at: float) -> None:
@@ -108,6 +108,6 @@ def set_aside(run: Run, c: ClusterState, reason: str) -> None:
         return
     c.set_aside = reason
     run.say(f"{c.offering.name} is set aside: {reason}")
-    for machine in list(run.living[c.index].values()):
+    for machine in list(run.pool.living[c.index].values()):
         if machine.state is MachineState.REQUESTED:
             stop(run, machine, reason)

@@ -1,7 +1,8 @@
 """Watching the plan: it is changed when reality falls behind or offers better."""
 
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.rules import replanning
 from bats.master.brain.views.outlook import Outlook, outlook
 
@@ -34,7 +35,8 @@ def watch(run: Run) -> None:
 
 def _open_cushion(run: Run, view: Outlook) -> None:
     """The cushion may be spent on the last ΔN tasks only."""
-    if run.cushion and view.N_e <= max(run.delta_n, 0) and run.ledger.limit is not None:
-        run.ledger.limit = Money(run.ledger.limit + run.cushion)
-        run.say(f"cushion of {run.shown(run.cushion)} opened for the last {view.N_e} tasks")
-        run.cushion = NOTHING
+    choice, limit = run.choice, run.ledger.limit
+    if choice.cushion and view.N_e <= max(choice.delta_n, 0) and limit is not None:
+        run.ledger.limit = Money(limit + choice.cushion)
+        run.say(f"cushion of {run.shown(choice.cushion)} opened for the last {view.N_e} tasks")
+        choice.cushion = NOTHING

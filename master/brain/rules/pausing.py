@@ -10,7 +10,8 @@ from bats.common.messages import TaskId
 from bats.common.money import Money
 from bats.master.brain.books.alike import Alike
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask, Pause, Paused
 from bats.master.brain.rules import fleet, replanning, sampling
@@ -27,31 +28,31 @@ def failed(run: Run, task: TaskId, why: str) -> None:
     """
     limit = run.settings.max_failures
     if why and not limit:
-        run.alike.add(task, why)  # also one that ran on when it was paused
+        run.progress.alike.add(task, why)  # also one that ran on when it was paused
     if run.pause is not None or not run.tasks.waiting:
         return
-    given_up = run.tasks.counts[TaskState.FAILED] - run.forgiven
+    given_up = run.tasks.counts[TaskState.FAILED] - run.progress.forgiven
     if limit and given_up >= limit:
         count = f"{given_up} task{'s have' if given_up > 1 else ' has'} failed"
         last = f", the last: {why}" if why else ""
         pause(run, f"{count} (max_failures = {limit}){last}", task)
-    elif not limit and run.alike.enough:
-        words = f"the first {len(run.alike.tasks)} tasks all failed alike: {run.alike.why}"
+    elif not limit and (alike := run.progress.alike).enough:
+        words = f"the first {len(alike.tasks)} tasks all failed alike: {alike.why}"
         pause(run, words, task, again=True)
 
 
 def pause(run: Run, reason: str, task: TaskId | None = None, *, again: bool = False) -> None:
     """Begin and buy nothing more. What runs may end within the time that is paid for."""
-    machines = tuple(len(run.staying(c.index)) for c in run.clusters)
+    machines = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
     run.pause = Pause(reason, run.now, task, again, machines)
     run.out.append(Paused(run.pause))
-    for machine in run.alive():
+    for machine in run.pool.alive():
         for attempt in machine.queued:
             run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
         if machine.state is MachineState.REQUESTED and machine.charged_since is None:
             fleet.stop(run, machine, REASON)
         else:
-            run.hungry[machine.id] = None
+            run.pool.hungry[machine.id] = None
 
 
 def rest(run: Run, machine: Machine) -> None:
@@ -59,9 +60,9 @@ def rest(run: Run, machine: Machine) -> None:
     if machine.offering.free and not machine.load:
         fleet.stop(run, machine, REASON)
         return
-    run.idle[machine.id] = None
+    run.pool.idle[machine.id] = None
     if not machine.load:
-        run.alarm(machine, machine.idle_until(run.now))
+        run.pool.alarm(machine, machine.idle_until(run.now))
 
 
 def resume(run: Run) -> None:
@@ -71,12 +72,12 @@ def resume(run: Run) -> None:
         return
     words = "resumed"
     if paused.again:
-        words += f"; the {len(run.alike.tasks)} tasks that failed alike are tried again"
-        for task in run.alike.tasks:
+        words += f"; the {len(run.progress.alike.tasks)} tasks that failed alike are tried again"
+        for task in run.progress.alike.tasks:
             run.tasks.forgive(task)
     run.say(words)
-    run.resumed_at = run.next_monitor = run.ended_last = run.now
-    run.spent_then, run.fruitless = None, 0
+    run.progress.resumed_at = run.next_monitor = run.progress.ended_last = run.now
+    run.progress.spent_then, run.progress.fruitless = None, 0
     arm(run)
     replanning.keep_free_machines(run)
     if run.phase is Phase.SAMPLING:
@@ -94,8 +95,8 @@ def _take_up_the_sample(run: Run, machines: tuple[int, ...]) -> None:
     """
     sample, limit = run.sample, run.ledger.limit
     if run.settings.budget is None and limit is not None:
-        run.ledger.limit = Money(limit + run.ledger.settled - run.unasked)
-        run.unasked = run.ledger.settled
+        run.ledger.limit = Money(limit + run.ledger.settled - run.progress.unasked)
+        run.progress.unasked = run.ledger.settled
     for k, count in enumerate(machines):
         if sample is not None and count:
             wanted = [
@@ -107,17 +108,17 @@ def _take_up_the_sample(run: Run, machines: tuple[int, ...]) -> None:
             ]
             sample.open[k].update(wanted)
             sample.left[k] += wanted
-        fleet.start(run, k, count - len(run.staying(k)))
+        fleet.start(run, k, count - len(run.pool.staying(k)))
 
 
 def arm(run: Run) -> None:
     """Count failures from here on."""
-    run.alike = Alike()
-    run.forgiven = run.tasks.counts[TaskState.FAILED]
+    run.progress.alike = Alike()
+    run.progress.forgiven = run.tasks.counts[TaskState.FAILED]
 
 
 def tried_again(run: Run) -> list[TaskId]:
     """Tasks that were given up and will be tried again when the run is resumed."""
     if run.pause is None or not run.pause.again:
         return []
-    return [task for task in run.alike.tasks if run.tasks.states[task] == TaskState.FAILED]
+    return [task for task in run.progress.alike.tasks if run.tasks.states[task] == TaskState.FAILED]

@@ -16,16 +16,16 @@ from bats.master.brain.rules import dispatch
 
 def asked(run: Run, event: Asked) -> None:
     """Enter the machine; one of our own that had its number was never asked for."""
-    if (there := run.machines.get(event.machine)) is not None and there.alive:
+    if (there := run.pool.machines.get(event.machine)) is not None and there.alive:
         there.move(MachineState.GONE)
-        run.forget(there)
+        run.pool.forget(there)
         run.ledger.settle(there.id, NOTHING)
     offering = run.clusters[event.cluster].offering
     machine = Machine(event.machine, event.cluster, offering, event.at)
     machine.atus = first_atus(offering)
     run.ledger.owe(machine.id, charge_atus(offering, machine.atus))
-    run.add(machine)
-    run.last_machine = max(run.last_machine, machine.id)
+    run.pool.add(machine)
+    run.pool.last_machine = max(run.pool.last_machine, machine.id)
 
 
 def given(run: Run, event: Given) -> None:

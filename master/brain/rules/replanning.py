@@ -67,4 +67,4 @@ def keep_free_machines(run: Run) -> None:
         if c.startable and c.offering.free:
             useful = math.ceil(run.tasks.unfinished / c.offering.slots)
             wanted = min(c.offering.max_machines, useful)
-            fleet.start(run, c.index, wanted - len(run.staying(c.index)))
+            fleet.start(run, c.index, wanted - len(run.pool.staying(c.index)))

@@ -6,7 +6,8 @@ from bats.common.billing import charge
 from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Phase, Run, Sample
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import ClusterState, Run, Sample
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.conversion import Learned, by_means
 from bats.master.brain.learning.regression import UNTRIED
@@ -30,12 +31,12 @@ def begin(run: Run) -> None:
     if settings.known:
         _take(run, by_means({k: known for k, known in enumerate(settings.known) if known}))
     if not run.provisioner.samples:
-        run.phase = Phase.EXECUTING
+        run.move(Phase.EXECUTING)
         start_all(run)
         return
     if not priced:
-        run.phase = Phase.EXECUTING
-        run.chosen, run.chosen_at = "free", run.now
+        run.move(Phase.EXECUTING)
+        run.choice.name, run.choice.at = "free", run.now
         return
     if settings.known:
         return
@@ -76,7 +77,7 @@ def complete(run: Run) -> bool:
         )
     if plans_by_budget(run):
         return all(
-            enough(run, c) or not run.living[c.index] or _not_worth_more(run, c) for c in part
+            enough(run, c) or not run.pool.living[c.index] or _not_worth_more(run, c) for c in part
         )
     if any(sample.open[c.index] for c in part):
         return False
@@ -143,7 +144,7 @@ def least_mean(run: Run, c: ClusterState) -> float:
     own = sample.observed[c.index]
     bounds = [
         (attempt.task, run.now - attempt.since)
-        for machine in run.living[c.index].values()
+        for machine in run.pool.living[c.index].values()
         for attempt in machine.active.values()
     ]
     everything = [*own.items(), *bounds]
@@ -182,7 +183,7 @@ def _worth_another(run: Run, c: ClusterState) -> bool:
     """
     prices = [_price_of_task(run, other) or 0.0 for other in _taking_part(run)]
     spent = float(run.ledger.settled)
-    for machine in run.alive():
+    for machine in run.pool.alive():
         if machine.charged_since is not None:
             spent += charge(machine.offering, run.now - machine.charged_since)
     spent -= run.tasks.done * min(prices)
@@ -251,7 +252,7 @@ def begin_again(run: Run) -> bool:
         left.clear()
         still.clear()
     sample.replicated = [t for t in sample.replicated if run.tasks.states[t] == TaskState.DONE]
-    run.phase = Phase.SAMPLING
+    run.move(Phase.SAMPLING)
     return restart(run) > 0
 
 
@@ -262,13 +263,13 @@ def leave_out_late(run: Run) -> None:
         return
     others_done = any(sample.observed[c.index] for c in run.clusters)
     for c in _taking_part(run):
-        waiting = run.living[c.index].values()
+        waiting = run.pool.living[c.index].values()
         patience = run.settings.patience_seconds or max(60.0, c.offering.atu_seconds)
         if (
             others_done
             and not sample.observed[c.index]
             and all(m.state is MachineState.REQUESTED for m in waiting)
-            and run.now - max(run.began_at, run.resumed_at) > patience
+            and run.now - max(run.began_at, run.progress.resumed_at) > patience
         ):
             fleet.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
 
@@ -315,7 +316,7 @@ def _cheapest_first(run: Run, priced: list[ClusterState]) -> list[int]:
 
 def _taking_part(run: Run) -> list[ClusterState]:
     """Clusters with machines, or with machines still to come."""
-    return [c for c in run.clusters if run.living[c.index] or _has_sample(run, c)]
+    return [c for c in run.clusters if run.pool.living[c.index] or _has_sample(run, c)]
 
 
 def _has_sample(run: Run, c: ClusterState) -> bool:

@@ -31,21 +31,21 @@ SHARE: Final = 5
 
 
 def something_ended(run: Run) -> None:
-    run.ended_last, run.spent_then, run.fruitless = run.now, None, 0
+    run.progress.ended_last, run.progress.spent_then, run.progress.fruitless = run.now, None, 0
 
 
 def gone(run: Run, machine: Machine) -> None:
     """A machine ended; one that was asked to, with nothing begun, tells nothing."""
     if not machine.done_count and machine.charged_since is not None and machine.active:
-        run.fruitless += 1
+        run.progress.fruitless += 1
 
 
 def look(run: Run) -> None:
     """Pause the run if its money goes and nothing comes of it."""
     limit = run.ledger.limit
-    if run.spent_then is None:  # counted no oftener than is looked
-        run.spent_then = run.spent()
-    lost = Money(run.spent() - run.spent_then)
+    if run.progress.spent_then is None:  # counted no oftener than is looked
+        run.progress.spent_then = run.spent()
+    lost = Money(run.spent() - run.progress.spent_then)
     if run.pause is not None or limit is None or not lost or lost * SHARE < limit:
         return
     if words := _hanging(run) or _hopeless(run, limit) or _breaking(run):
@@ -59,8 +59,8 @@ def _hanging(run: Run) -> str:
     running = [seconds for seconds, _ in _running(run)]
     if not longest or not running:
         return ""
-    atu = max(c.offering.atu_seconds for c in run.clusters if run.living[c.index])
-    since = min(*running, run.now - run.ended_last)
+    atu = max(c.offering.atu_seconds for c in run.clusters if run.pool.living[c.index])
+    since = min(*running, run.now - run.progress.ended_last)
     if since < max(LONGER * longest, 2 * atu, LEAST_SECONDS):
         return ""
     return (
@@ -73,7 +73,7 @@ def _running(run: Run) -> list[tuple[float, Offering]]:
     """The time that each running task has run, on what is paid for."""
     return [
         (run.now - attempt.since, machine.offering)
-        for machine in run.alive()
+        for machine in run.pool.alive()
         if machine.state is MachineState.UP and not machine.offering.free
         for attempt in machine.active.values()
     ]
@@ -100,6 +100,6 @@ def _hopeless(run: Run, limit: Money) -> str:
 
 
 def _breaking(run: Run) -> str:
-    if run.fruitless < FRUITLESS:
+    if run.progress.fruitless < FRUITLESS:
         return ""
-    return f"{run.fruitless} machines in a row ended with a task on them and none done"
+    return f"{run.progress.fruitless} machines in a row ended with a task on them and none done"

@@ -32,7 +32,7 @@ def estimate(run: RunView) -> Estimate:
     known = run.canonical
     sample = list(known.sample())
     if known.count <= FEW:
-        sample = completed(sample, list(longer_than(run, run.alive()).values()))
+        sample = completed(sample, list(longer_than(run, run.pool.alive()).values()))
     spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
     residual = Residual(sample)
     longer = fmean(sample) / known.mean_done

@@ -7,7 +7,8 @@ from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Mix
@@ -120,14 +121,14 @@ def headline(run: Run) -> Headline:
         run.outcome,
         run.pause,
         tuple(run.tasks.counts),
-        run.budget,
+        run.choice.budget,
         ledger.limit,
         ledger.committed,
         ledger.settled,
         run.schedules,
-        run.chosen,
-        run.chosen_at,
-        run.chosen_committed,
+        run.choice.name,
+        run.choice.at,
+        run.choice.committed,
     )
 
 
@@ -150,7 +151,7 @@ def task_facts(run: Run, task: TaskId, now: float) -> TaskFacts:
     state = TaskState(tasks.states[task])
     running = []
     for attempt in tasks.running.get(task, ()):
-        machine = run.machines[attempt.machine]
+        machine = run.pool.machines[attempt.machine]
         active = task in machine.active
         running.append(
             RunningFacts(
@@ -174,7 +175,7 @@ def task_facts(run: Run, task: TaskId, now: float) -> TaskFacts:
 def running_tasks(run: Run) -> list[RunningTask]:
     return [
         RunningTask(machine.id, task, attempt.since)
-        for machine in run.alive()
+        for machine in run.pool.alive()
         for task, attempt in machine.active.items()
     ]
 
@@ -198,7 +199,7 @@ def explanation(run: Run) -> Explanation:
     return Explanation(
         run.sample.size if run.sample else 0,
         tuple(profiles),
-        run.cushion,
-        run.delta_n,
+        run.choice.cushion,
+        run.choice.delta_n,
         None if plan is None else PlanFacts(plan.mix, plan.tasks, plan.makespan_seconds, plan.at),
     )

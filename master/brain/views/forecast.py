@@ -23,14 +23,18 @@ from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 def promised(run: RunView) -> tuple[Schedule, ...]:
     """The schedules on offer, and what is done instead if a limit of the user's own decided."""
     plan = run.plan
-    if plan is None or not run.schedules or run.chosen in {"", *(s.name for s in run.schedules)}:
+    if (
+        plan is None
+        or not run.schedules
+        or run.choice.name in {"", *(s.name for s in run.schedules)}
+    ):
         return run.schedules
     expected = plan_of(run.planning_clusters(), plan.tasks, plan.mix)
-    coming = (m.id for m in run.alive() if m.state is MachineState.REQUESTED)
+    coming = (m.id for m in run.pool.alive() if m.state is MachineState.REQUESTED)
     left = run.ledger.left or NOTHING
     budget = Money(left + sum(run.ledger.reserved_for(machine) for machine in coming))
     own = Schedule(
-        run.chosen, budget, plan.mix, expected.makespan_seconds, expected.cost, delta_n=0
+        run.choice.name, budget, plan.mix, expected.makespan_seconds, expected.cost, delta_n=0
     )
     return (*run.schedules, own)
 
@@ -44,10 +48,10 @@ def questions(
     """
     if not schedules:
         return ()  # perhaps nothing is known yet
-    left = run.ledger.left_of(run.budget)
+    left = run.ledger.left_of(run.choice.budget)
     clusters = run.planning_clusters()
     samples = tuple(tuple(known_runtimes(run, c)) for c in run.clusters)
-    ends_at = run.deadline_at
+    ends_at = run.choice.deadline_at
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
     means = run.provisioner.means(run)
@@ -76,7 +80,7 @@ def questions(
 def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
     """The money left of it; machines asked for with the choice have had their part."""
     left = run.ledger.left
-    return allowed if left is None or schedule.name != run.chosen else left
+    return allowed if left is None or schedule.name != run.choice.name else left
 
 
 def _standing(
@@ -89,7 +93,7 @@ def _standing(
     keep: list[Standing] = []
     tasks = run.tasks.waiting
     for k, wanted in enumerate(mix):
-        there = [m for m in run.living[k].values() if m.state is MachineState.UP]
+        there = [m for m in run.pool.living[k].values() if m.state is MachineState.UP]
         there.sort(key=lambda m: (-m.paid_until(run.now), m.id))
         for machine in there:
             tasks += len(machine.queued)

@@ -91,7 +91,7 @@ def task_price(run: RunView) -> float | None:
         mean * c.offering.price / c.offering.atu_seconds / c.offering.slots
         for c in run.clusters
         if not c.offering.free
-        and (c.startable or run.living[c.index])
+        and (c.startable or run.pool.living[c.index])
         and (mean := mean_of(run, c.index)) is not None
     ]
     return min(prices, default=None)
@@ -181,7 +181,7 @@ def has_room(run: RunView, machine: MachineView) -> bool:
 def owed(run: RunView) -> tuple[float, float]:
     """The cost of running tasks beyond what is reserved: its mean and variance."""
     expected = variance = 0.0
-    for machine in run.alive():
+    for machine in run.pool.alive():
         if machine.offering.free or machine.state is not MachineState.UP or not machine.active:
             continue
         if not any(counts(run, attempt) for attempt in machine.active.values()):
@@ -202,7 +202,7 @@ def owed(run: RunView) -> tuple[float, float]:
 def can_pay_for_all(run: RunView) -> bool:
     """True if every machine could be paid on to the expected end of its tasks, ATUs counted."""
     total = 0
-    for machine in run.alive():
+    for machine in run.pool.alive():
         if machine.active and not machine.offering.free:
             wanted = atus_until(run, machine, busy_seconds(run, machine))
             total += max(0, wanted - machine.atus) * machine.offering.price
@@ -220,7 +220,7 @@ def can_pay_for_copies(run: RunView) -> bool:
     expected, variance = owed(run)
     again = sum(
         2 * (run.now - attempt.since) * machine.offering.price / machine.offering.atu_seconds
-        for machine in run.alive()
+        for machine in run.pool.alive()
         for attempt in machine.active.values()
         if counts(run, attempt)
     )
@@ -240,7 +240,7 @@ def first_to_end(run: RunView, copies: Sequence[AttemptView]) -> AttemptView:
 
 def estimate_of(run: RunView, copy: AttemptView) -> tuple[float, float]:
     """(ts - τs, tc) of one copy."""
-    source = run.machines[copy.machine]
+    source = run.pool.machines[copy.machine]
     tau = run.now - copy.since if copy.task in source.active else 0.0
     tc = run.canonical.tail_mean(run.to_canonical(source.cluster, tau) if tau else 0.0)
     ts = converter(run, source.cluster)(tc)

@@ -16,7 +16,9 @@ def known_runtimes(run: RunView, c: ClusterView) -> list[float]:
     done = c.profile.sample()
     if not done:
         return []
-    elapsed = longer_than(run, run.alive() if run.sampler.shared else run.living[c.index].values())
+    elapsed = longer_than(
+        run, run.pool.alive() if run.sampler.shared else run.pool.living[c.index].values()
+    )
     return completed(done, [c.line.convert(tau) for tau in elapsed.values()])
 
 

@@ -59,7 +59,7 @@ def outlook(
     n_p = 0
     speed = free_speed = 0.0
     until = 0.0 if run.plan is None else run.plan.at + run.plan.makespan_seconds
-    for machine in run.alive():
+    for machine in run.pool.alive():
         if machine is without or machine.state not in (MachineState.UP, MachineState.REQUESTED):
             continue
         if not run.clusters[machine.cluster].profile.count:

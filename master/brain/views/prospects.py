@@ -96,7 +96,7 @@ def _few(run: RunView, group: Group) -> Group:
     if not group.fresh:
         return group
     c = run.clusters[group.cluster]
-    most = max(affordable_starts(run, c), 0 if run.staying(c.index) else 1)
+    most = max(affordable_starts(run, c), 0 if run.pool.staying(c.index) else 1)
     return replace(group, count=min(group.count, most))
 
 
@@ -109,7 +109,7 @@ def affordable_starts(run: RunView, c: ClusterView) -> int:
     lost = sum(
         other.boot_seconds * other.offering.price / other.offering.atu_seconds
         for other in run.clusters
-        for machine in run.machines.values()
+        for machine in run.pool.machines.values()
         if machine.cluster == other.index
     )
     return max(0, int((limit / SHARE_OF_STARTS - lost) / start))
@@ -199,8 +199,8 @@ def _solve_with_room(
 
 
 def _solve_exactly(run: RunView, problem: Problem) -> Solution | None:
-    if run.deadline_at is not None:
-        left = max(1e-3, run.deadline_at - run.now)
+    if run.choice.deadline_at is not None:
+        left = max(1e-3, run.choice.deadline_at - run.now)
         within = run.planner.cheapest(replace(problem, deadline_seconds=left))
         if within is not None and within.cost <= problem.budget:
             return within
@@ -215,7 +215,7 @@ def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
         T = typical_seconds(run, c) * by_now.longer
         by_end: dict[tuple[int, bool], list[tuple[MachineView, int]]] = {}
         fine = max(1.0, T / ALIKE)
-        for machine in run.living[c.index].values():
+        for machine in run.pool.living[c.index].values():
             if machine.state in (MachineState.UP, MachineState.REQUESTED):
                 coming = machine.joined_at is None
                 held = _held_atus(run, machine)
@@ -252,7 +252,7 @@ def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
             )
             found.append((group, machines))
         room = min(
-            offering.max_machines - len(run.living[c.index]),
+            offering.max_machines - len(run.pool.living[c.index]),
             math.ceil(run.tasks.waiting / offering.slots),
         )
         if hiring and c.startable and not offering.free and room > 0:

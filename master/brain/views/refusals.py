@@ -15,7 +15,7 @@ def why_not(run: RunView, chosen: Chosen) -> str:
     clusters = run.planning_clusters()
     if not outlook(run, clusters).N_e or not any(c.limit for c in clusters):
         return ""
-    budget = run.budget if chosen.budget is None else chosen.budget
+    budget = run.choice.budget if chosen.budget is None else chosen.budget
     if chosen.deadline_seconds is not None:
         return too_late(run, chosen.deadline_seconds) or too_dear(
             run, chosen.deadline_seconds, budget

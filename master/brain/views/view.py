@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from bats.common.billing import charge
 from bats.common.money import NOTHING, Money
 from bats.master.brain.books.machine import Machine, MachineState
-from bats.master.brain.books.state import ClusterState, Phase, Run
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.prediction.expected_end import eta_bounds
 from bats.master.brain.protocol.commands import BagOutcome, Pause
@@ -23,7 +24,7 @@ class ClusterView:
     limit: int  # A_i
     machines: int  # that stay
     leaving: int
-    planned: int  # in the current mix; those that are there while there is none
+    planned: int  # in the current mix, or there to stay
     known: int  # how many runtimes T_i stands on; while the sample goes on, how many have ended
     mean_seconds: float  # T_i, running tasks included; 0 while nothing is known
     start_seconds: float  # learned: from request to joining
@@ -97,7 +98,7 @@ def view(run: Run, now: float) -> RunView:
     ahead = outlook(run, clusters) if known else None
     speed = ahead.speed if ahead else 0.0
     unfinished = run.tasks.unfinished
-    machines = tuple(_machine(run, m) for m in run.alive())
+    machines = tuple(_machine(run, m) for m in run.pool.alive())
     spent = Money(run.ledger.settled + sum(m.cost for m in machines))
     plan = run.plan
     due, ended = run.due_at, run.ended_at
@@ -115,14 +116,14 @@ def view(run: Run, now: float) -> RunView:
         failed=counts[TaskState.FAILED],
         dropped=counts[TaskState.DROPPED],
         duplicates=run.duplicates,
-        budget=run.budget,
+        budget=run.choice.budget,
         limit=run.ledger.limit,
         spent=spent,
         reserved=Money(run.ledger.committed - spent),
         left=run.ledger.left,
-        chosen=run.chosen,
-        chosen_at=run.chosen_at,
-        chosen_committed=run.chosen_committed,
+        chosen=run.choice.name,
+        chosen_at=run.choice.at,
+        chosen_committed=run.choice.committed,
         began_at=run.began_at,
         ended_at=ended,
         deadline_at=due,
@@ -143,7 +144,7 @@ def view(run: Run, now: float) -> RunView:
 
 def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
     known = investments.lengths(run, c.index)
-    there = len(run.staying(c.index))
+    there = len(run.pool.staying(c.index))
     return ClusterView(
         name=c.offering.name,
         price=c.offering.price,
@@ -151,8 +152,8 @@ def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
         slots=c.offering.slots,
         limit=c.offering.max_machines,
         machines=there,
-        leaving=sum(m.leaving or bool(m.draining) for m in run.living[c.index].values()),
-        planned=run.plan.mix[c.index] if run.plan else there,
+        leaving=sum(m.leaving or bool(m.draining) for m in run.pool.living[c.index].values()),
+        planned=max(run.plan.mix[c.index], there) if run.plan else there,
         known=known.count,
         mean_seconds=expected if c.profile.count else known.mean_done if known.count else 0.0,
         start_seconds=c.start_seconds,
@@ -163,10 +164,10 @@ def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
 
 def _eta_bounds(run: Run, speed: float) -> tuple[float, float] | None:
     known = run.canonical
-    slots = sum(m.slots for m in run.alive() if m.state is MachineState.UP and not m.leaving)
+    slots = sum(m.slots for m in run.pool.alive() if m.state is MachineState.UP and not m.leaving)
     if known.count < 2 or not slots:
         return None
-    longest = max(c.profile.longest for c in run.clusters if run.living[c.index])
+    longest = max(c.profile.longest for c in run.clusters if run.pool.living[c.index])
     return eta_bounds(run.tasks.unfinished, speed, slots, known.spread, known.count, longest)
 
 

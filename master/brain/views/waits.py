@@ -17,7 +17,7 @@ def why_wait(run: RunView) -> str:
         return f"the bag is paused: {run.pause.reason}"
     if run.phase in (Phase.ENDING, Phase.ENDED):
         return "the bag has ended"
-    up = [m for m in run.alive() if m.state is MachineState.UP and not m.draining]
+    up = [m for m in run.pool.alive() if m.state is MachineState.UP and not m.draining]
     limit = run.settings.at_once
     if limit and run.tasks.in_flight >= limit:
         return f"no more than {counted(limit, 'task')} may run at a time"
@@ -41,11 +41,11 @@ def _why_not_there(run: RunView, idle: Sequence[MachineView]) -> str:
 
 
 def _why_no_machine(run: RunView) -> str:
-    coming = [m for m in run.alive() if m.state is MachineState.REQUESTED]
+    coming = [m for m in run.pool.alive() if m.state is MachineState.REQUESTED]
     if coming:
         asked = in_words(run.now - min(m.requested_at for m in coming))
         return f"no machine is there yet; asked for {asked} ago: {_kinds(coming)}"
-    if silent := [m for m in run.alive() if m.state is MachineState.SILENT]:
+    if silent := [m for m in run.pool.alive() if m.state is MachineState.SILENT]:
         return f"nothing is heard of {_kinds(silent)}"
     if run.phase is Phase.CHOOSING:
         return f"{NO_CHOICE}, and no machine is paid for until then"

@@ -16,7 +16,31 @@ if TYPE_CHECKING:
     from bats.deploy.trial import Trial
     from bats.master.clouds.reading import Clouds
 
-_file = click.argument("file", type=click.Path(path_type=Path), required=False)
+
+def _remember(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
+    ctx.meta[_OPTION] = value
+
+
+def _either(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    named: Path | None = ctx.meta.get(_OPTION)
+    if named and value:
+        raise click.BadParameter("the clouds file is named twice.", ctx, param)
+    return named or value
+
+
+_OPTION: Final = "bats.clouds"
+
+
+def _file(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The clouds file as an argument, or as the option that `bats run` has."""
+    argument = click.argument(
+        "file", type=click.Path(path_type=Path), required=False, callback=_either
+    )
+    option = click.option(
+        "--clouds", type=click.Path(path_type=Path), is_eager=True, expose_value=False,
+        callback=_remember, metavar="FILE", help="The same as FILE.",
+    )  # fmt: skip
+    return argument(option(command))
 
 
 class _Span(click.ParamType[float]):

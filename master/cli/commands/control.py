@@ -2,9 +2,12 @@
 
 import click
 
-from bats.master.cli.base import Common, command, common
+from bats.common.errors import UnreachableError
+from bats.master.cli.base import Common, command, common, run
+from bats.master.cli.connection import has_store
 from bats.master.cli.display.formatting import count
 from bats.master.cli.questions import ask, bag_argument
+from bats.master.client import Client
 
 
 @command(
@@ -52,10 +55,42 @@ bats resume 3
 )
 @bag_argument
 @common
-def resume(common: Common, bag: int | str) -> None:
-    """Lets a paused bag go on; what failed alike and paused it is tried again."""
-    facts = ask(common, "resume", bag=bag)
+def resume(common: Common, bag: int | str) -> int:
+    """Goes on with a bag that stands still: paused, cancelled, or left by its master.
+
+    Where no master runs it is run here, like `bats run`. What failed alike and paused it is tried
+    again; what else failed is for `bats retry`.
+    """
+    try:
+        facts = ask(common, "resume", bag=bag)
+    except UnreachableError:
+        if common.access or not has_store(common):
+            raise
+        return _here(common, bag)
     common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
         f"Bag {facts['bag']} goes on"
         + (" as soon as the one that runs has ended." if facts["state"] == "queued" else ".")
     ))  # fmt: skip
+    return 0
+
+
+def _here(common: Common, bag: int | str) -> int:
+    """Under a master of this process's own."""
+    from bats.master.bag import OPEN, PAUSED, bag_from
+    from bats.master.cli.commands.run import Place, Run, is_person
+    from bats.master.queries.question import find_bag
+    from bats.master.store.reader import Reader
+
+    with Reader(common.state) as reader:
+        number = find_bag(reader, bag)
+        known = bag_from(reader.bag(number))
+
+    async def begun(client: Client, _: str) -> int:
+        if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves
+            await client.ask("resume", bag=number)
+        common.note(f"bag {number} ({known.name}) goes on")
+        return number
+
+    settings = known.settings
+    place = Place(settings.offerings, settings.currency)
+    return run(Run(common, place, settings.rule, begun, person=is_person(common)).all())

@@ -7,6 +7,7 @@ import click
 
 from bats.common.errors import UnreachableError
 from bats.master.cli.base import Common, command, common
+from bats.master.cli.display.bag_status import failure_lines
 from bats.master.cli.display.formatting import count, duration, mix
 from bats.master.cli.questions import ask, bag_argument
 
@@ -40,6 +41,8 @@ def explain(common: Common, bag: int | str, what: int | str) -> None:
         facts = ask(common, "explain", bag=bag)
     except UnreachableError:  # of a bag that nobody serves its decisions are left
         facts = ask(common, "status", bag=bag)
+    if facts.get("failed"):
+        facts["failures"] = ask(common, "failures", bag=facts["bag"])["failures"]
     facts["decisions"] = ask(common, "decisions", bag=facts["bag"])["decisions"]
     common.facts(facts, lambda: _plan(facts))
 
@@ -49,6 +52,7 @@ def _plan(facts: Mapping[str, Any]) -> str:
     if paused := facts.get("paused"):
         lines = [f"bag {facts['bag']} ({facts['name']}): paused: {paused['reason']}"]
         lines.append(f"next      {paused['ways']}")
+    lines += failure_lines(facts)
     if facts.get("sample_size"):
         lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
     profiles = facts.get("profiles") or facts.get("clusters", [])

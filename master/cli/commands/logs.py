@@ -1,7 +1,8 @@
 """`bats logs`: what a task wrote, or writes."""
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import click
 
@@ -69,10 +70,25 @@ async def _print(common: Common, bag: int | str, task: int, stream: str, attempt
                 common.facts({**piece, "stream": stream}, lambda: None)
             else:
                 sys.stdout.buffer.write(piece["data"])
+            if not piece["total"] and stream == "out" and not (common.quiet or common.as_json):
+                await _other_stream(client, piece)
             offset += len(piece["data"])
             if not piece["data"] or offset >= piece["total"]:
                 break
         sys.stdout.flush()
+
+
+async def _other_stream(client: Client | Archive, piece: Mapping[str, Any]) -> None:
+    """Who looks where nothing is gets told where there is something."""
+    bag, task, attempt = piece["bag"], piece["task"], piece["attempt"]
+    other = await client.ask("log", bag=bag, task=task, stream="err", attempt=attempt)
+    if other["total"]:
+        sys.stdout.flush()
+        print(
+            f"bats: nothing on standard output, {other['total']:,} bytes on standard error: "
+            f"bats logs {bag} {task} --err",
+            file=sys.stderr,
+        )
 
 
 async def _follow(common: Common, bag: int | str, task: int, *, err: bool, attempt: int) -> None:

@@ -3,21 +3,26 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bats.common.errors import BatsError
+from bats.common.errors import BatsError, UsageError
 from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
 from bats.master.cli.commands.submit import after_dashes
-from bats.master.cli.display.bag_status import deadline_line
+from bats.master.cli.display.bag_status import deadline_line, failure_lines
 from bats.master.cli.display.follower import Display, Screen, display, follow
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.questions import exit_code
-from bats.master.client import connect
+from bats.master.client import Client, connect
+from bats.master.store.lock import FolderInUseError
+
+if TYPE_CHECKING:
+    from bats.common.offering import Offering
 
 INTERRUPTED = 130
+_OPEN = ("queued", "running")
 _FAREWELL_SECONDS = 20.0  # for machines to end
 
 
@@ -28,6 +33,7 @@ bats run sweep.toml --clouds clouds.toml             shows the schedules and ask
 bats run sweep.toml --clouds clouds.toml --budget 5  the fastest for that money
 bats run sweep.toml --deadline 2h --yes              the cheapest in that time
 bats run -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
+bats run 'convert {} {.}.png' ::: *.jpg               a task for each value
 bats run sweep.toml --dry-run
 """
 )
@@ -44,19 +50,57 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
         facts, said = sweep_options.dry_run(want)
         common.facts(facts, lambda: said)
         return 0
-    person = sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+    person = is_person(common)
     if not person:
         sweep_options.must_be_decided(want)
-    return run_work(_Run(common, want, person=person).all())
+
+    async def begun(client: Client, rule: str) -> int:
+        submitted = await sweep_options.submit(client, want, rule=rule)
+        name, tasks = submitted["name"], count(submitted["tasks"], "task")
+        common.note(f"bag {submitted['bag']} ({name}): {tasks}")
+        return int(submitted["bag"])
+
+    try:
+        return run_work(Run(common, place_of(want), want.rule, begun, person=person).all())
+    except FolderInUseError as error:
+        what = f"bats submit {words[0]}" if words and not after_dashes(words) else "bats submit"
+        raise UsageError(
+            f"Another `bats run` or `bats master` ({error.holder}) is at work in {common.state}. "
+            f"`{what}` gives it this sweep too, `--state FOLDER` runs it beside that one."
+        ) from None
 
 
-class _Run:
-    def __init__(self, common: Common, want: sweep_options.Wanted, *, person: bool) -> None:
-        asks = person and not want.rule
+def is_person(common: Common) -> bool:
+    """Whether somebody sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+
+
+class Place(NamedTuple):
+    """The machines that may be had, and the currency of their prices."""
+
+    offerings: "tuple[Offering, ...]" = ()
+    currency: str = "$"
+
+
+def place_of(want: sweep_options.Wanted) -> Place:
+    return Place(want.clouds.offerings, want.clouds.currency) if want.clouds else Place()
+
+
+Begin = Callable[[Client, str], Awaitable[int]]
+"""Has the master begin a bag, or go on with one, by a rule; the bag's number."""
+
+
+class Run:
+    """A master of this process's own, for one bag, from its beginning to its end."""
+
+    def __init__(
+        self, common: Common, place: Place, rule: str, begun: Begin, *, person: bool
+    ) -> None:
         self._common = common
-        self._want = want
-        free = want.clouds is None or all(one.free for one in want.clouds.offerings)
-        self._rule = want.rule or ("ask" if asks and not free else "fastest")
+        self._place = place
+        self._begun = begun
+        free = all(one.free for one in place.offerings)
+        self._rule = rule or ("ask" if person and not free else "fastest")
         self._shown: Display = display(quiet=common.quiet or common.as_json, pressed=self._pressed)
         self._stays = person and isinstance(self._shown, Screen)  # to be asked while it is paused
         self._paused = False
@@ -70,9 +114,9 @@ class _Run:
         from bats.master.service.preparation import warmed
 
         self._log_to_file()
-        options = Options(state=self._common.state)
-        if self._want.clouds is not None:
-            options = warmed(options, self._want.clouds.offerings)
+        offerings, currency = self._place
+        options = Options(state=self._common.state, offerings=offerings, currency=currency)
+        options = warmed(options, offerings)
         from bats.master.service.master import Master
 
         async with Master(options) as master:
@@ -103,16 +147,24 @@ class _Run:
     async def _follow(self, master: Any) -> int:
         async with connect(master.access) as client:
             self._client = client
-            submitted = await sweep_options.submit(client, self._want, rule=self._rule)
-            self._bag = submitted["bag"]
-            self._common.note(
-                f"bag {self._bag} ({submitted['name']}): {count(submitted['tasks'], 'task')}"
-            )
+            self._bag = await self._begun(client, self._rule)
             status = await follow(client, self._bag, self._shown, self._heard, stays=self._stays)
             if status.get("paused"):
                 status = await self._leave(master)
             schedules = await client.ask("schedules", bag=self._bag)
-            return self._summary(status, schedules)
+            code = self._summary(status, schedules)
+            await self._tell_of_others(client)
+            return code
+
+    async def _tell_of_others(self, client: Client) -> None:
+        """Bags that another shell submitted meanwhile stand still without this master."""
+        bags = (await client.ask("bags"))["bags"]
+        left = [one for one in bags if one["state"] in _OPEN and one["bag"] != self._bag]
+        if left:
+            them = ", ".join(f"{one['bag']} ({one['name']})" for one in left)
+            self._common.note(
+                f"left      {them}: goes on with the next `bats run` or `bats master`"
+            )
 
     async def _leave(self, master: Any) -> dict[str, Any]:
         """The bag stays paused, to be resumed under another master: this one's machines are ended.
@@ -232,9 +284,12 @@ def _told(facts: Mapping[str, Any]) -> str:
         lines.append(f"next      {paused['ways']} To go on it needs a master: `bats master`.")
     elif facts["state"] not in {"complete", "with failures"} and facts["words"]:
         lines.append(f"because   {facts['words']}")
+        if facts.get("dropped"):
+            lines.append(f"next      `bats resume {facts['bag']}` goes on with what is not done")
     spent = amount(facts["spent"], currency)
     cap = facts["budget"] if facts["budget"] is not None else facts["limit"]
     lines.append(f"cost      {spent}" + (f" of {amount(cap, currency)}" if cap else ""))
+    lines[1:1] = failure_lines(facts)
     if promise := facts["promise"]:
         said = (
             f"promised  {amount(promise['cost'], currency)} and "

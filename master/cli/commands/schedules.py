@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from bats.common.errors import UsageError
-from bats.common.money import money
+from bats.common.money import currency_apart, money
 from bats.common.units import seconds
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.formatting import amount
@@ -59,7 +59,7 @@ def choose(
         chosen["rule"] = schedule
     try:
         if budget is not None:
-            chosen["budget"] = int(money(budget))
+            chosen["budget"] = int(money(currency_apart(budget)[0]))
         if deadline is not None:
             chosen["deadline_seconds"] = seconds(deadline)
     except ValueError as error:

@@ -1,16 +1,22 @@
 """`bats status` and `bats watch`: how bags stand, once, or one of them live until it ends."""
 
+import asyncio
+import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from bats.common.errors import UnreachableError
 from bats.master.cli.base import Common, as_json, command, common, run
 from bats.master.cli.connection import reach
 from bats.master.cli.display.bag_status import all_bags, in_full
-from bats.master.cli.display.follower import Display, Screen, display, follow
+from bats.master.cli.display.follower import Display, Screen, Told, display, follow
 from bats.master.cli.questions import BagName, ask, bag_argument, exit_code
+
+_AGAIN_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 600.0  # of programs that watch, for the next master
 
 
 @command(
@@ -29,6 +35,8 @@ def status(common: Common, bag: int | str | None) -> None:
         common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet))
         return
     facts = ask(common, "status", bag=bag)
+    if facts.get("failed"):
+        facts |= {"failures": ask(common, "failures", bag=facts["bag"])["failures"]}
     common.facts(facts, lambda: str(facts["state"]) if common.quiet else in_full(facts))
 
 
@@ -51,11 +59,29 @@ def watch(common: Common, bag: int | str) -> int:
 
 
 async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
-    async with reach(common) as client:
-        found = await client.ask("status", bag=bag)
-        shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
-        shown.question = f"Choose in another shell: bats choose NAME --bag {found['bag']}"
-        return await follow(client, found["bag"], shown, stays=isinstance(shown, Screen))
+    """Under one master after another; whoever looks at a screen may wait as long as they like."""
+    shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
+    stays = isinstance(shown, Screen)
+    loop = asyncio.get_running_loop()
+    number, told, lost = None, Told(), math.inf
+    while True:
+        try:
+            async with reach(common) as client:
+                number = (await client.ask("status", bag=bag if number is None else number))["bag"]
+                if lost < math.inf and not common.quiet:
+                    print("bats: a master is there again.", file=sys.stderr, flush=True)
+                lost = math.inf
+                shown.question = f"Choose in another shell: bats choose NAME --bag {number}"
+                return await follow(client, number, shown, stays=stays, told=told)
+        except UnreachableError as error:
+            if number is None or (not stays and loop.time() - lost > _PATIENCE_SECONDS):
+                raise
+            if lost == math.inf:
+                lost = loop.time()
+                if not common.quiet:
+                    print(f"bats: {error} Nothing runs without it; waiting for the next one. "
+                          "Ctrl-C ends the watching.", file=sys.stderr, flush=True)  # fmt: skip
+        await asyncio.sleep(_AGAIN_SECONDS)
 
 
 class _Json:

@@ -1,9 +1,21 @@
 """The state of bags in words: all of them as a table, one in a few lines."""
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from bats.master.cli.display.formatting import amount, bar, count, duration, table
+from bats.master.cli.display.formatting import (
+    amount,
+    bar,
+    count,
+    duration,
+    printable,
+    shortened,
+    table,
+)
+
+_DAY_SECONDS: Final = 86400.0
+_WIDEST: Final = 120  # of a failure's words
 
 
 def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
@@ -20,17 +32,36 @@ def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
             f"{one.get('failed', 0):,}",
             f"{one['tasks']:,}",
             amount(one.get("spent")),
-            one["paused"]["reason"] if one.get("paused") else one.get("words", ""),
+            _words(one),
         )
         for one in bags
     ]
     return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
 
 
+def _words(bag: Mapping[str, Any]) -> str:
+    if bag.get("paused"):
+        return str(bag["paused"]["reason"])
+    return unserved(bag) or str(bag.get("words", ""))
+
+
+def unserved(bag: Mapping[str, Any]) -> str:
+    """Where no master runs: when one last did, and how to go on; else ""."""
+    if not (since := bag.get("unserved_since")):
+        return ""
+    when = time.strftime("%H:%M", time.localtime(since))
+    if (ago := time.time() - since) > _DAY_SECONDS:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
+    return (
+        f"no master runs; the last wrote at {when} ({duration(max(0.0, ago))} ago); "
+        f"`bats resume {bag['bag']}` or `bats master` goes on"
+    )
+
+
 def in_full(facts: Mapping[str, Any]) -> str:
     """One bag, as a few lines."""
     total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
-    words = facts["paused"]["reason"] if facts.get("paused") else facts["words"]
+    words = _words(facts)
     lines = [
         f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
         + (f": {words}" if words else ""),
@@ -38,6 +69,7 @@ def in_full(facts: Mapping[str, Any]) -> str:
         + (f", {failed:,} failed" if failed else "")
         + (f", {facts['running']:,} running" if facts.get("running") else ""),
     ]
+    lines += failure_lines(facts)
     if "spent" not in facts:
         return "\n".join(lines)
     lines.append(f"money     {money_line(facts)}")
@@ -56,10 +88,30 @@ def in_full(facts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+_KINDS: Final = 3
+"""Of failures that are told one by one."""
+
+
+def failure_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Why tasks failed: `200: exit code 2, 'No such file' (all alike); bats logs 1 0`."""
+    kinds = facts.get("failures") or []
+    lines = [
+        f"{one['tasks']:,}: {shortened(printable(one['why']), _WIDEST)}"
+        + (" (all alike)" if len(kinds) == 1 and one["tasks"] > 1 else "")
+        + f"; bats logs {facts['bag']} {one['first']}"
+        for one in kinds[:_KINDS]
+    ]
+    if rest := sum(one["tasks"] for one in kinds[_KINDS:]):
+        lines.append(f"{rest:,} in other ways; bats results {facts['bag']} --failed")
+    return [f"{'failed' if not k else '':<9} {line}" for k, line in enumerate(lines)]
+
+
 def state_of(facts: Mapping[str, Any]) -> str:
     """The state in a word: how it ended, that it is paused, or what it is at."""
     if facts.get("paused"):
         return "paused"
+    if facts.get("unserved_since"):
+        return "stands still"
     if facts.get("over"):
         return str(facts["state"])
     return str(facts.get("phase") or facts["state"])

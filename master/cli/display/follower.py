@@ -4,8 +4,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+from bats.common.errors import UsageError
 from bats.master.cli.display.bag_status import eta_words
 from bats.master.cli.display.keyboard import Keys
 from bats.master.cli.display.offers import offers
@@ -21,6 +23,7 @@ _LIVE_SECONDS: Final = 1.0
 _LEAST_SECONDS: Final = 0.1  # between two looks, however much happens
 _STEP: Final = 0.1  # of all tasks: worth a line
 _LAST_SECONDS: Final = 10.0  # for schedules that are still being foretold when all is over
+_CALM_SECONDS: Final = 2.0  # between two looks at failures
 _RECENT: Final = 5  # decisions shown
 
 
@@ -37,6 +40,13 @@ class Display(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(slots=True)
+class Told:
+    """What somebody who follows a bag has seen of it."""
+
+    decisions: int = 0
+
+
 async def follow(
     client: Client,
     bag: int,
@@ -44,13 +54,17 @@ async def follow(
     heard: Callable[[Facts], Awaitable[None]] | None = None,
     *,
     stays: bool = False,
+    told: Told | None = None,
 ) -> dict[str, Any]:
     """The last status, once the bag is over. `heard` is called with each on the way.
 
-    Only somebody who can act `stays` with a bag that is paused: nothing more comes by itself.
+    Who follows it under one master after another hands in what was `told`. Only somebody who can
+    act `stays` with a bag that is paused: nothing more comes by itself.
     """
-    seen, told, before = 0, 0, ""
+    told = told or Told()
+    seen, before = 0, ""
     offers = _Offers(client, bag, display)
+    failures = _Failures(client)
     loop = asyncio.get_running_loop()
     status: dict[str, Any] = {}
     try:
@@ -58,11 +72,12 @@ async def follow(
             looked = loop.time()
             status = await client.ask("wait", bag=bag, seen=seen, seconds=display.look_seconds)
             seen = status["seen"]
-            news = await client.ask("decisions", bag=bag, since=told)
-            told += len(news["decisions"])
+            news = await client.ask("decisions", bag=bag, since=told.decisions)
+            told.decisions += len(news["decisions"])
             if _worth_a_look(before, before := status.get("phase", "")):
                 offers.look()
             await offers.show(_LAST_SECONDS if status["over"] else _LEAST_SECONDS)
+            status["failures"] = await failures.of(status)
             if heard is not None and not status["over"]:
                 await heard(status)
             display.show(status, news["decisions"])
@@ -123,6 +138,27 @@ class _Offers:
     def close(self) -> None:
         if self._asked is not None:
             self._asked.cancel()
+
+
+class _Failures:
+    """Asks now and then why tasks failed, as long as more do."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: list[Facts] = []
+        self._failed = 0
+        self._at = -_CALM_SECONDS
+
+    async def of(self, status: Facts) -> list[Facts]:
+        failed, now = status.get("failed", 0), asyncio.get_running_loop().time()
+        due = status["over"] or status.get("paused") or now - self._at >= _CALM_SECONDS
+        if failed != self._failed and due:
+            try:
+                answer = await self._client.ask("failures", bag=status["bag"])
+            except UsageError:  # a master of an older release
+                answer = {"failures": []}
+            self._known, self._failed, self._at = answer["failures"], failed, now
+        return self._known
 
 
 class Lines:

@@ -1,9 +1,12 @@
 """Durations, money, shares and tables as they are written for people."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bats.common.money import Money, show
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def duration(seconds: float | None) -> str:
@@ -29,6 +32,11 @@ def mix(counts: Sequence[int], names: Sequence[str]) -> str:
     """`2 fast + 1 slow`"""
     parts = [f"{n} {name}" for n, name in zip(counts, names, strict=True) if n]
     return " + ".join(parts) or "none"
+
+
+def printable(text: str) -> str:
+    """What programs write, without what would move a terminal's cursor or change its colours."""
+    return "".join(one if one.isprintable() else " " for one in _COLOURS.sub("", text))
 
 
 def shortened(text: str, width: int) -> str:

@@ -11,7 +11,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from bats.master.cli.display.bag_status import deadline_words, eta_words, money_line, state_of
+from bats.master.cli.display.bag_status import (
+    deadline_words,
+    eta_words,
+    failure_lines,
+    money_line,
+    state_of,
+)
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.display.offers import offers
 
@@ -34,6 +40,7 @@ def picture(
     parts: list[RenderableType] = [
         _progress(status),
         _tasks(status),
+        *(Text(line, style="red", no_wrap=True, overflow="ellipsis") for line in _failed(status)),
         Text(f"time   {_time(status)}"),
         Text(f"money  {money_line(status)}"),
         Text(),
@@ -100,6 +107,10 @@ def _tasks(status: Facts) -> Text:
         what = "cop" + ("y" if copies == 1 else "ies")
         said.append(f" · {copies} {what} of {'a late task' if copies == 1 else 'late tasks'}")
     return said
+
+
+def _failed(status: Facts) -> list[str]:
+    return [f"       {line[10:]}" for line in failure_lines(status)]
 
 
 def _copies(status: Facts) -> int:

@@ -8,7 +8,7 @@ import structlog
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.money import Money
 from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import Cancelled, Chosen, Event, Resumed, Retried
 from bats.master.plain_data import plain
@@ -46,11 +46,13 @@ async def release(call: Call) -> Body:
 
 
 async def choose(call: Call) -> Body:
-    rule = call.text("rule", "fastest")
+    rule = call.text("rule", "fastest").lower()
     if not is_rule(rule):
-        near = get_close_matches(rule.lower(), RULES, 1)
-        what = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(RULES[1:])}."
-        raise UsageError(f"No schedule is called {quoted(rule)}; {what}")
+        near = get_close_matches(rule, RULES[1:], 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"No schedule is called {quoted(rule)}; {meant}There are {', '.join(RULES[1:])}."
+        )
     budget = None if call.body.get("budget") is None else Money(call.whole("budget"))
     cushion = None if call.body.get("cushion") is None else Money(call.whole("cushion"))
     deadline = call.seconds("deadline_seconds", 0.0) or None
@@ -74,17 +76,20 @@ async def choose(call: Call) -> Body:
 
 async def retry(call: Call) -> Body:
     runner = await call.runner()
-    again = runner.engine.tasks(TaskState.FAILED, TaskState.DROPPED)
+    failed, dropped = (runner.engine.tasks(s) for s in (TaskState.FAILED, TaskState.DROPPED))
+    again = [*failed, *dropped]
     count = runner.bag.sweep.count
     wanted = call.body.get("tasks", "failed")
     if wanted == "failed":
-        tasks = again
+        tasks = failed
     elif isinstance(wanted, list) and all(type(t) is int and 0 <= t < count for t in wanted):
         tasks = sorted(set(again).intersection(wanted))
     else:
         raise UsageError(f'`tasks` should be "failed" or a list of tasks, not {quoted(wanted)}.')
     if not tasks:
-        more = f" `bats resume {runner.id}` goes on with it." if runner.paused else ""
+        left = "it" if runner.paused else f"the {len(dropped):,} that were not done"
+        goes_on = runner.paused or dropped
+        more = f" `bats resume {runner.id}` goes on with {left}." if goes_on else ""
         raise UsageError(f"Bag {runner.id} has no failed task to try again.{more}")
     tasks = sorted({*tasks, *runner.engine.tried_again()})
     call.service.store.reopen(runner.id, tasks)
@@ -92,7 +97,7 @@ async def retry(call: Call) -> Body:
 
 
 async def resume(call: Call) -> Body:
-    """Resume a paused bag; users of others are told what goes on with them."""
+    """Go on with a bag that stands still: paused, or ended with tasks that were not done."""
     number = await call.bag()
     bag = call.service.bags.known.get(number)
     if bag is not None and bag.state == HELD:
@@ -102,8 +107,11 @@ async def resume(call: Call) -> Body:
     runner = await call.service.bags.load(number)
     if not runner.paused:
         what = runner.engine.headline().phase.value
+        if runner.engine.over and (dropped := runner.engine.tasks(TaskState.DROPPED)):
+            return await _tell(call, runner, Retried(tuple(dropped)))
         if bag is None:
-            left = "`bats retry` tries again what failed or was not done"
+            failed = runner.engine.tasks(TaskState.FAILED)
+            left = f"`bats retry {number}` tries again what failed" if failed else "all is done"
             raise UsageError(f"Bag {number} has ended: {runner.bag.state}; {left}.")
         raise UsageError(f"Bag {number} is not paused; it is {what}.")
     call.service.store.reopen(number, runner.engine.tried_again())

@@ -5,7 +5,7 @@ from typing import Final
 
 import structlog
 
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds

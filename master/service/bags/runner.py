@@ -31,7 +31,7 @@ from bats.common.messages import (
 from bats.common.money import NOTHING, Money
 from bats.master.bag import RUNNING, Bag, ways_out
 from bats.master.brain.books.machine import LEASE_SECONDS, MachineState
-from bats.master.brain.books.state import Phase
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import (
     Command,
@@ -259,14 +259,10 @@ class Runner:
 
     def _keep_the_rest(self, event: Ended, commands: Iterable[Command]) -> None:
         """Results that settled nothing: copies that came later, failures that are tried again."""
-        recorded = {
-            id(ending)
-            for command in commands
-            if type(command) is Record
-            for ending in command.endings
-        }
-        if len(recorded) == len(event.endings):
+        records = [command for command in commands if type(command) is Record]
+        if sum(len(record.endings) for record in records) == len(event.endings):
             return
+        recorded = {id(ending) for record in records for ending in record.endings}
         rest = [e for e in event.endings if isinstance(e, Result) and id(e) not in recorded]
         if copies := [result for result in rest if result.outcome is Outcome.DONE]:
             self._store.results(copies)
@@ -279,21 +275,20 @@ class Runner:
     def _made_up(self, machine: MachineId, ending: AnyEnding) -> Result:
         """The result of a task that was given up with its machines: no worker tells it."""
         words = "given up: the machines that ran it broke down"
-        return self._whole(
-            machine,
-            Result(
-                self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
-                0.0, 0.0, 0, 0, words, 0,
-            ),
+        told = Result(
+            self.id, ending.task, ending.attempt, ending.outcome, 0, ending.seconds,
+            0.0, 0.0, 0, 0, words, 0,
         )  # fmt: skip
+        return self._whole(told, machine, self._cluster(machine), self.clock())
 
-    def _whole(self, machine: MachineId, told: Result) -> Result:
+    def _whole(self, told: Result, machine: MachineId, cluster: str, now: float) -> Result:
         """The result that its worker told, with what only the master knows."""
+        added = (machine, cluster, max(0.0, now - told.wall_seconds), self._why(told))
+        return Result._make(told[:TOLD_BY_WORKER] + added)
+
+    def _cluster(self, machine: MachineId) -> str:
         row = self.machines.get(machine)
-        cluster = row.offering if row else ""
-        started = max(0.0, self.clock() - told.wall_seconds)
-        added = (machine, cluster, started, self._why(told))
-        return Result._make((*told[:TOLD_BY_WORKER], *added))
+        return row.offering if row else ""
 
     def _renew_lease(self, command: RenewLease) -> None:
         machine = command.machine
@@ -367,13 +362,14 @@ class Runner:
 
         One counts only if this machine was given the attempt and has not told its end before.
         """
-        now = self.clock()
+        now, cluster = self.clock(), self._cluster(machine)
         counted = []
         invented = 0
         for result in results:
             ordered_at = self.engine.ordered_at(machine, result.task, result.attempt)
             if ordered_at is not None:
-                counted.append(self._whole(machine, held_to(result, now - ordered_at)))
+                known = held_to(result, now - ordered_at)
+                counted.append(self._whole(known, machine, cluster, now))
             elif not self.engine.was_sent(result.task, result.attempt):
                 invented += 1
         if counted:

@@ -36,18 +36,36 @@ log = structlog.get_logger()
 
 
 class Fleet:
-    def __init__(self, options: Options, site: Site, admission: Admission, store: Store) -> None:
+    def __init__(
+        self,
+        options: Options,
+        site: Site,
+        admission: Admission,
+        store: Store,
+        workers: Workers,
+        files: Files,
+        addresses: tuple[str, ...],
+        server_key: str,
+    ) -> None:
         self._options = options
-        self._store = store
         self._site = site
         self._admission = admission
+        self._workers = workers
+        self._files = files
+        self._context = ProviderContext(
+            options,
+            admission,
+            store,
+            workers,
+            files,
+            addresses,
+            server_key,
+            self.set_aside,
+            self._gone,
+        )
         self._providers: dict[Place, Provider] = {}
         self._machines: dict[MachineId, tuple[Provider, Watched]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.workers: Workers | None = None
-        self.files: Files | None = None
-        self.addresses: tuple[str, ...] = ()
-        self.server_key = ""
 
     async def close(self) -> None:
         """Let go of the back ends; machines live on, as long as their lease."""
@@ -213,7 +231,6 @@ class Fleet:
         """Its worker is admitted again; until it speaks the machine counts as silent."""
         assert orphan.number is not None
         assert orphan.bag is not None
-        assert self.workers is not None
         machine, runner = orphan.number, runners[orphan.bag]
         row = runner.machines[machine]
         known = runner.engine.machine(machine)
@@ -229,26 +246,14 @@ class Fleet:
         self._admission.admit(machine, row.public_key.decode(), ticket=row.joined is None)
         provider.adopt(watched)
         taken = runner.found(machine, since)
-        self.workers.expect(machine)
+        self._workers.expect(machine)
         return taken
 
     def _provider(self, offering: Offering) -> Provider:
         key = place_of(offering)
         if (provider := self._providers.get(key)) is None:
-            assert self.workers is not None
-            assert self.files is not None
-            context = ProviderContext(
-                self._options,
-                self._admission,
-                self._store,
-                self.workers,
-                self.files,
-                self.addresses,
-                self.server_key,
-                self.set_aside,
-                self._gone,
-            )
-            provider = self._providers[key] = Provider(offering, self._backend(offering), context)
+            backend = self._backend(offering)
+            provider = self._providers[key] = Provider(offering, backend, self._context)
         return provider
 
     def _backend(self, offering: Offering) -> Backend:
@@ -257,5 +262,4 @@ class Fleet:
     def _gone(self, machine: MachineId) -> None:
         self._machines.pop(machine, None)
         self._admission.revoke(machine)
-        if self.files is not None:
-            self.files.gone(machine)
+        self._files.gone(machine)

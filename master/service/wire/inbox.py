@@ -71,15 +71,20 @@ class Handlers(Protocol):
 
 class Inbox:
     def __init__(
-        self, admission: Admission, workers: Workers, handlers: Handlers, release: str
+        self,
+        router: Router,
+        admission: Admission,
+        workers: Workers,
+        handlers: Handlers,
+        release: str,
     ) -> None:
+        self._router = router
         self._admission = admission
         self._workers = workers
         self._handlers = handlers
         self._release = release
         self._log_limit = LogLimit()
         self._malformed: dict[bytes, int] = {}
-        self.router: Router | None = None
         self.refused = 0
 
     def hear(self, batch: list[Heard]) -> None:
@@ -181,8 +186,7 @@ class Inbox:
             )
 
     def _send(self, route: bytes, message: Refused | Welcome) -> None:
-        assert self.router is not None
-        self.router.send(route, encode(message))
+        self._router.send(route, encode(message))
 
 
 def _decode(frame: memoryview, peer: Peer) -> Message:

@@ -74,8 +74,8 @@ function show(live) {
   badge.textContent = live.paused ? "paused" : live.over || live.state !== "running" ? live.state : live.phase;
   badge.className = `badge ${live.state === "complete" ? "good" : live.over || live.paused ? "bad" : ""}`;
   byId("cancel").hidden = live.over;
-  byId("resume").hidden = !live.paused;
-  byId("retry").hidden = !(live.failed || live.dropped) || !(live.over || (live.paused && !live.paused.again));
+  byId("resume").hidden = !(live.paused || (live.over && live.dropped));
+  byId("retry").hidden = !live.failed || !(live.over || (live.paused && !live.paused.again));
   paused(live.paused);
   headline(live);
   schedules(live);

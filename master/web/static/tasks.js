@@ -1,6 +1,6 @@
 // The table of results, one page at a time, and what is known of one task.
 
-import { ask, byId, cell, clock, count, duration, element, facts, memory, table } from "./parts.js";
+import { ask, byId, cell, clock, count, draw, duration, element, facts, memory, table } from "./parts.js";
 
 const PAGE = 25;
 const state = { bag: null, offset: 0, began: 0, asked: 0, opened: 0, told: null };
@@ -29,12 +29,43 @@ export async function refresh() {
   byId("page").textContent = page.total ? `${count(state.offset + 1)} to ${count(last)} of ${count(page.total)}` : "none";
   byId("previous").disabled = state.offset === 0;
   byId("next").disabled = last >= page.total;
+  await values();
+}
+
+async function values() {
+  const asked = state.asked;
+  const query = new URLSearchParams({
+    value: byId("value").value, parameter: byId("parameter").value,
+    width: Math.round(byId("tasks-title").clientWidth || 600),
+  });
+  const told = await ask(`/api/bags/${state.bag}/values?${query}`);
+  if (asked !== state.asked) return;
+  byId("values").hidden = !told.svg;
+  choices(byId("value"), told.values, told.value);
+  choices(byId("parameter"), told.parameters, told.parameter);
+  draw(byId("value-plot"), told.svg);
+  const sort = byId("sort");
+  const chosen = sort.value;
+  const known = told.values.map((name) => `value.${name}`);
+  for (const option of [...sort.options]) if (option.value.startsWith("value.") && !known.includes(option.value)) option.remove();
+  for (const [k, name] of known.entries()) {
+    if (![...sort.options].some((one) => one.value === name)) sort.append(element("option", { value: name }, told.values[k]));
+  }
+  sort.value = chosen;
+  if (sort.selectedIndex < 0) sort.selectedIndex = 0;
+}
+
+function choices(select, names, chosen) {
+  if (JSON.stringify([...select.options].map((one) => one.value)) !== JSON.stringify(names)) {
+    select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+  }
+  if (chosen !== undefined) select.value = chosen;
 }
 
 function nothing() {
   const text = byId("text").value.trim();
   const told = cell("No result yet that is like this. ");
-  told.colSpan = 8;
+  told.colSpan = 9;
   if (/^\d+$/.test(text)) {
     told.append(opener(Number(text), `What is known of task ${text}?`));
   }
@@ -55,7 +86,12 @@ function row(task) {
     cell(memory(task.peak_kib), "number"),
     cell(`${task.cluster} ${task.machine}`),
     cell(parameters, "excerpt"),
+    cell(Object.entries(task.values).map(([name, value]) => `${name}=${shown(value)}`).join(" "), "excerpt"),
     cell(task.excerpt.trim().split("\n").at(-1), "excerpt"));
+}
+
+function shown(value) {
+  return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
 }
 
 export async function open(task) {
@@ -96,11 +132,12 @@ async function output(bag, task, stream) {
 export function setUp(told) {
   state.told = told;
   table(byId("tasks"), [["Task", "number"], ["Outcome"], ["Exit", "number"], ["Runtime", "number"],
-    ["Memory", "number"], ["Machine"], ["Parameters"], ["Last words"]]);
+    ["Memory", "number"], ["Machine"], ["Parameters"], ["Values"], ["Last words"]]);
   const again = (offset) => { state.offset = Math.max(0, offset); refresh().catch(told); };
   let waiting;
   byId("text").oninput = () => { clearTimeout(waiting); waiting = setTimeout(again, 250, 0); };
   for (const id of ["outcomes", "sort", "descending"]) byId(id).onchange = () => again(0);
+  for (const id of ["value", "parameter"]) byId(id).onchange = () => values().catch(told);
   byId("failed").onclick = () => {
     byId("outcomes").selectedIndex = 2;
     again(0);

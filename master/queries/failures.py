@@ -4,12 +4,27 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from bats.common.failure import FAILURES, how_it_failed, last_line, without_numbers
+from bats.common.failure import FAILURES, how_it_failed, last_line, why_it_failed, without_numbers
 from bats.common.messages import BagId, Outcome, Result
+from bats.master.queries.question import Body, Question
 from bats.master.store.reader import Reader, TaskQuery
 
 MOST_READ: Final = 20_000  # attempts; who has more failures finds their cause among these
 _EXAMPLES: Final = 8
+
+
+async def why_failed(question: Question) -> Body:
+    """Why tasks failed for good: what is alike counts once, the commonest first."""
+    number = await question.bag()
+    found = await question.read(lambda reader: failures(reader, number))
+    return {
+        "bag": number,
+        "failures": [
+            {"why": one.why, "tasks": one.for_good, "first": min(one.tasks)}
+            for one in sorted(found, key=lambda one: -one.for_good)
+            if one.for_good
+        ],
+    }
 
 
 @dataclass(slots=True)
@@ -25,6 +40,11 @@ class Failure:
     @property
     def words(self) -> str:
         return how_it_failed(self.outcome, self.exit_code)
+
+    @property
+    def why(self) -> str:
+        """In one line: how it ended and what it said last."""
+        return why_it_failed(self.words, last_line(self.excerpt))
 
 
 def failures(reader: Reader, bag: BagId) -> list[Failure]:

@@ -1,0 +1,94 @@
+"""Values that tasks tell in what they print: lines `name=number`, or a JSON object in one line."""
+
+import json
+import re
+from typing import Any, Final
+
+Value = int | float | str | bool
+TYPES: Final = {kind.__name__: kind for kind in (int, float, str, bool)}
+"""By the names that stand for them among facts."""
+
+LINE_CHARACTERS: Final = 500  # what is kept of a last line that is no value
+
+_NAME: Final = r"[A-Za-z_][\w.]*"
+_NUMBER: Final = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)"
+_PAIR: Final = re.compile(rf"({_NAME})\s*=\s*({_NUMBER})", re.ASCII)
+_ONE: Final = rf"{_NAME}\s*=\s*{_NUMBER}"
+_PAIRS: Final = re.compile(rf"\s*{_ONE}(?:(?:\s*[,;]\s*|\s+){_ONE})*\s*", re.ASCII)
+_GREATEST: Final = (1 << 63) - 1  # a larger whole number is told as the nearest float
+
+
+def kept(written: str) -> str:
+    """What a result carries of the end of an output: the lines that tell values, and the last."""
+    lines = written.rstrip().splitlines()
+    if not lines:
+        return ""
+    last = lines.pop().strip()
+    told = [line.strip() for line in lines if "=" in line and _PAIRS.fullmatch(line)]
+    return "\n".join([*told, last if _object(last) else last[:LINE_CHARACTERS]])
+
+
+def last_line(kept: str) -> str:
+    return kept.rpartition("\n")[2]
+
+
+def values_of(kept: str) -> dict[str, Value]:
+    """The values told, by name; the last counts. Those of nested tables are `outer.inner`."""
+    found: dict[str, Value] = {}
+    if "=" not in kept and "{" not in kept:
+        return found
+    for line in kept.splitlines():
+        if (table := _object(line)) is not None:
+            _flatten(table, "", found)
+        elif _PAIRS.fullmatch(line):
+            found |= {name: _number(text) for name, text in _PAIR.findall(line)}
+    return found
+
+
+def as_typed(value: Value, kind: type) -> Value:
+    """A value, or the text of one, as its column's `int`, `float`, `bool` or `str`."""
+    if kind is bool:
+        return value in {True, "true"}
+    typed: Value = kind(value)
+    return typed
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    if line[:1] != "{" or line[-1:] != "}":
+        return None
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _flatten(table: dict[str, Any], prefix: str, into: dict[str, Value]) -> None:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            _flatten(value, f"{prefix}{key}.", into)
+        elif isinstance(value, str):
+            into[_whole(f"{prefix}{key}")] = _whole(value)
+        elif isinstance(value, bool | int | float):
+            into[_whole(f"{prefix}{key}")] = _fitting(value)
+
+
+def _whole(text: str) -> str:
+    """Without half characters, which JSON can name and nothing else can carry."""
+    return text.encode(errors="replace").decode()
+
+
+def _number(text: str) -> int | float:
+    try:
+        return _fitting(int(text))
+    except ValueError:
+        return float(text)
+
+
+def _fitting(number: float) -> int | float:
+    if isinstance(number, int) and not -_GREATEST <= number <= _GREATEST:
+        try:
+            return float(number)
+        except OverflowError:
+            return float("inf") if number > 0 else float("-inf")
+    return number

@@ -1,0 +1,17 @@
+"""Signs that a run gets on, or does not: what a watch over it goes by."""
+
+from dataclasses import dataclass, field
+
+from bats.common.money import NOTHING, Money
+from bats.master.brain.books.alike import Alike
+
+
+@dataclass(slots=True)
+class Progress:
+    ended_last: float = 0.0  # when a task ended
+    spent_then: Money | None = None  # until then; None: to be counted
+    fruitless: int = 0  # machines since then that ended with a task on them
+    alike: Alike = field(default_factory=Alike)  # failures since it began or was resumed
+    forgiven: int = 0  # tasks that were given up before that
+    resumed_at: float = 0.0
+    unasked: Money = NOTHING  # what the sample had cost when it was resumed without a budget

@@ -1,0 +1,65 @@
+"""A bag that no master serves says so, and goes on at one command."""
+
+import re
+import signal
+
+from helpers.user import User
+from helpers.waiting import until
+
+SWEEP = 'command = "until test {n} -lt 5 || test -e gate; do sleep 0.1; done"\n[grid]\nn = "1:5"\n'
+
+
+def _done(user: User) -> int:
+    return len(user.bats("results", "-q").stdout.split())
+
+
+def test_after_a_kill_status_says_that_nothing_runs_and_resume_goes_on(user: User) -> None:
+    sweep = user.write("s.toml", SWEEP)
+    with user.started("run", sweep) as process:
+        user.begun(process)
+        until(lambda: _done(user) == 4)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    row = user.bats("status").stdout.splitlines()[1]
+    assert re.search(r"1  s  +stands still +4 +0 +5 ", row)
+    words = r"no master runs; the last wrote at \d\d:\d\d \([\d.]+ s ago\); `bats resume 1` or "
+    assert re.search(words, row)
+    assert re.search(rf"bag 1 \(s\): stands still: {words}", user.bats("status", "1").stdout)
+    user.write("gate", "")
+    said = user.bats("resume").stdout
+    assert said.startswith("bag 1 (s) goes on\n")
+    assert "done: 5 of 5 tasks done" in said
+    assert "nothing" not in user.bats("status").stdout
+
+
+def test_after_an_interrupt_the_last_screen_says_how_to_go_on(user: User) -> None:
+    sweep = user.write("s.toml", SWEEP)
+    with user.started("run", sweep) as process:
+        user.begun(process)
+        until(lambda: _done(user) == 4)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert "next      `bats resume 1` goes on with what is not done\n" in out
+    user.write("gate", "")
+    assert "done: 5 of 5 tasks done" in user.bats("resume", "1").stdout
+    said = user.bats("resume", "1", exit_code=2).stderr
+    assert said == "bats: Bag 1 has ended: complete; all is done.\n"
+
+
+def test_watch_outlives_its_master_and_joins_the_next(user: User) -> None:
+    sweep = user.write("s.toml", SWEEP)
+    with user.master() as master:
+        user.bats("submit", sweep)
+        with user.started("watch") as watching:
+            until(lambda: _done(user) == 4)
+            master.send_signal(signal.SIGKILL)
+            master.communicate()
+            assert watching.stderr
+            assert "waiting for the next one" in watching.stderr.readline()
+            with user.master():
+                assert watching.stderr.readline() == "bats: a master is there again.\n"
+                user.write("gate", "")
+                out, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    assert "5 of 5 done" in out
+    assert out.count("executing: ") == len(set(re.findall("executing: .*", out)))
