@@ -33,7 +33,6 @@ from bats.master.brain.protocol.events import (
     Ended,
     Event,
     Found,
-    Given,
     GivenUp,
     Gone,
     Joined,
@@ -401,7 +400,6 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     SetAside: _set_aside,
     Woken: _woken,
     Asked: recorded.asked,
-    Given: recorded.given,
     GivenUp: recorded.given_up,
     Closed: recorded.closed,
 }

@@ -2,7 +2,7 @@
 
 The release that wrote the journal may have decided otherwise than this one does. Then what the
 store's tables say of machines and tasks is told to the engine as well: which machines were asked
-for, what was given up, how the bag ended; and which attempts machines had, by their ends.
+for, what was given up, how the bag ended.
 """
 
 import gc
@@ -18,16 +18,7 @@ from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
 from bats.master.brain.policies.by_name import possible_here
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
-from bats.master.brain.protocol.events import (
-    Asked,
-    Cause,
-    Closed,
-    Ended,
-    Event,
-    Given,
-    GivenUp,
-    Gone,
-)
+from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.policy_packages import import_policies
@@ -94,8 +85,6 @@ class Replayed:
         machine = getattr(event, "machine", None)
         if machine in self._unheard:
             self._enter(machine, now)
-        if isinstance(event, Ended):
-            self._give(event, now)
         self._tell(event, now)
 
     def set_right(self) -> None:
@@ -136,17 +125,6 @@ class Replayed:
         known = self.engine.machine(machine)
         if known is None or known.cluster != cluster:
             self._tell(Asked(machine, cluster, since), now)
-            self.differs = True
-
-    def _give(self, event: Ended, now: float) -> None:
-        """Tell of attempts that the machine had been given, as their ends are in the journal."""
-        given = tuple(
-            (one.task, one.attempt)
-            for one in event.endings
-            if self.engine.ordered_at(event.machine, one.task, one.attempt) is None
-        )
-        if given:
-            self._tell(Given(event.machine, given), now)
             self.differs = True
 
     def _tell(self, event: Event, now: float) -> None:

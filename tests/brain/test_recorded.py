@@ -2,20 +2,11 @@
 
 from helpers.workbench import MINUTE, Bench, free, offering, only, sent, settings
 
-from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.messages import MachineId, TaskId
 from bats.common.money import money
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.protocol import commands as do
-from bats.master.brain.protocol.events import (
-    Asked,
-    Cause,
-    Closed,
-    Ended,
-    Ending,
-    Given,
-    GivenUp,
-    Gone,
-)
+from bats.master.brain.protocol.events import Asked, Cause, Closed, GivenUp, Gone
 
 KNOWN = ((10 * MINUTE,) * 30,) * 2
 
@@ -51,22 +42,6 @@ def test_the_next_machine_gets_a_number_that_none_had() -> None:
     numbers = [machine for start in only(do.StartMachines, out) for machine in start.machines]
     assert numbers
     assert min(numbers) > 40
-
-
-def test_a_result_of_what_a_machine_was_given_counts_though_today_another_task_would_be_sent() -> (
-    None
-):
-    bench = Bench(settings(3, free()))
-    bench.begin()
-    (sent_today,) = sent(bench.join(1, 0))
-    (given, other) = (TaskId(task) for task in range(3) if task != sent_today)
-    ended = Ended(MachineId(1), (Ending(given, 1, Outcome.DONE, 5.0),))
-    assert only(do.Record, bench(ended, 5)) == [], "nobody can know that it was given"
-    bench(Given(MachineId(1), ((given, 1),)), 5)
-    (recorded,) = only(do.Record, bench(ended, 5))
-    assert [ending.task for ending in recorded.endings] == [given]
-    assert bench.run.tasks.done == 1
-    assert other not in bench.run.tasks.running
 
 
 def test_tasks_that_were_given_up_stay_so_and_what_is_done_stays_done() -> None:

@@ -168,14 +168,6 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Attempts that the machine was given, whatever it would be given today."""
-
-    machine: MachineId
-    attempts: tuple[tuple[TaskId, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class GivenUp:
     """Tasks that were recorded as failed."""
 
@@ -207,7 +199,6 @@ Event = (
     | SetAside
     | Woken
     | Asked
-    | Given
     | GivenUp
     | Closed
 )

@@ -8,9 +8,9 @@ from bats.common.billing import charge_atus, first_atus
 from bats.common.money import NOTHING
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import Run
-from bats.master.brain.books.taskbook import Attempt, TaskState
+from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.events import Asked, Closed, Given, GivenUp
+from bats.master.brain.protocol.events import Asked, Closed, GivenUp
 from bats.master.brain.rules import dispatch
 
 
@@ -26,14 +26,6 @@ def asked(run: Run, event: Asked) -> None:
     run.ledger.owe(machine.id, charge_atus(offering, machine.atus))
     run.pool.add(machine)
     run.pool.last_machine = max(run.pool.last_machine, machine.id)
-
-
-def given(run: Run, event: Given) -> None:
-    """Count the attempts as lost with the machine, from which their ends may still come."""
-    for task, number in event.attempts:
-        attempt = Attempt(task, number, event.machine, sampling=False)
-        attempt.ordered_at = run.now
-        run.tasks.lost[task, number] = attempt
 
 
 def given_up(run: Run, event: GivenUp) -> None:
