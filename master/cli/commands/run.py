@@ -72,7 +72,7 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
 
 
 def is_person(common: Common) -> bool:
-    """Whether somebody sits there who can be asked."""
+    """True if somebody sits there who can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
 
 
