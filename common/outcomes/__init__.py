@@ -1,1 +1,1 @@
-"""What results say of themselves: failures in words, and values that tasks tell."""
+"""The outcomes of tasks in words and values: failures, and what tasks tell of themselves."""
