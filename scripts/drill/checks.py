@@ -98,11 +98,11 @@ class Account:
         run = replayed.engine.run
         for _, now, written in reader.events(bag.id):
             replayed.hear(event_from(msgpack.unpackb(written), bag.id), now)
-            for machine in run.alive():
+            for machine in run.pool.alive():
                 self.samples |= {
                     (bag.id, one.task, one.attempt) for one in machine.attempts() if one.sampling
                 }
-        for machine in run.machines.values():
+        for machine in run.pool.machines.values():
             self.reserved[machine.id] = machine.atus
 
 

@@ -64,7 +64,7 @@ def decisions(settings: Settings, journal: Iterable[tuple[float, Event]]) -> Dec
             if isinstance(command, Decided):
                 found.words.append((now, command.words))
             if isinstance(command, StopMachine):
-                machine = run.machines[command.machine]
+                machine = run.pool.machines[command.machine]
                 if run.ended_at is None:
                     told[command.machine] = now
                     key = machine.cluster, machine.atus
