@@ -137,7 +137,7 @@ class Bag:
         self.number = number
 
     async def status(self) -> Body:
-        """How it stands, as facts: `bag.status()["done"]`."""
+        """The state as facts: `bag.status()["done"]`."""
         return await self._client.ask("status", bag=self.number)
 
     async def schedules(self) -> list[Schedule]:
@@ -427,7 +427,7 @@ class SyncClient:
 
 
 def _told_alike(sync: type, of: type) -> None:
-    """What both have is described once."""
+    """Describe once what both have."""
     for name, there in vars(sync).items():
         if callable(there) and not name.startswith("_") and not there.__doc__:
             there.__doc__ = getattr(getattr(of, name, None), "__doc__", None)

@@ -164,7 +164,7 @@ class Link:
         self._socket.close(200)
 
     async def _watch(self) -> None:
-        """What is asked when the connection breaks is not answered on the next one."""
+        """Watch the connection: what is asked when it breaks is not answered on the next one."""
         while True:
             what, *_ = await self._monitor.recv_multipart()
             event, _ = _EVENT.unpack(what)

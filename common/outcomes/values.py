@@ -19,7 +19,7 @@ _GREATEST: Final = (1 << 63) - 1  # a larger whole number is told as the nearest
 
 
 def kept(written: str) -> str:
-    """What a result carries of the end of an output: the lines that tell values, and the last."""
+    """The end of an output as a result carries it: the lines that tell values, and the last."""
     lines = written.rstrip().splitlines()
     if not lines:
         return ""

@@ -60,7 +60,7 @@ def new_pair() -> KeyPair:
 
 
 def is_key(text: Any) -> bool:
-    """Whether it is z85: groups of five characters, each a number of 32 bits."""
+    """True if it is z85: groups of five characters, each a number of 32 bits."""
     if type(text) is not str or len(text) != _KEY_LENGTH or not set(text) <= _Z85.keys():
         return False
     return all(

@@ -122,7 +122,7 @@ class Group(_Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Who mistypes a command is told which was probably meant."""
+        """Tell who mistypes a command which was probably meant."""
         name = args[0]
         known = self.list_commands(ctx)
         if self.get_command(ctx, name) is None and not name.startswith("-"):

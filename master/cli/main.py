@@ -122,7 +122,8 @@ def _tell(sentence: str, code: int) -> int:
 def _sentence(error: click.ClickException) -> str:
     said = " ".join(error.format_message().split())
     if isinstance(error, click.UsageError) and error.ctx:
-        said = f"{said.rstrip('.')}. See `{error.ctx.command_path} --help`."
+        said = said if said.endswith("?") else f"{said.rstrip('.')}."
+        said = f"{said} See `{error.ctx.command_path} --help`."
     return said
 
 

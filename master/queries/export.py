@@ -120,7 +120,7 @@ def tasks_as_csv(
 
 
 def _headings(names: Iterable[str], taken: Collection[str], kind: str) -> list[str]:
-    """What columns of these names are called."""
+    """The headings of columns of these names."""
     return [f"{kind}.{name}" if name in taken else name for name in names]
 
 

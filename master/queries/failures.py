@@ -20,7 +20,7 @@ _EXAMPLES: Final = 8
 
 
 async def why_failed(question: Question) -> Body:
-    """Why tasks failed for good: what is alike counts once, the commonest first."""
+    """Reasons why tasks failed for good: what is alike counts once, the commonest first."""
     number = await question.bag()
     found = await question.read(lambda reader: failures(reader, number))
     return {

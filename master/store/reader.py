@@ -21,7 +21,7 @@ SORTABLE: Final = (
 )  # fmt: skip
 
 VALUE: Final = "value."
-"""What stands before the name of a value that results are sorted by."""
+"""The prefix to the name of a value that results are sorted by."""
 
 _PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
 _ATTEMPT: Final = ", ".join(COLUMNS)

@@ -186,7 +186,7 @@ def array_of(text: str) -> tuple[Column, int]:
 
 
 def type_of(column: Column) -> type:
-    """What all its values are: int, float, bool, or str where only some look like numbers.
+    """The type of all its values: int, float, bool, or str where only some look like numbers.
 
     Values are texts, as a command line has them: `007` stays one, for its noughts mean something.
     """

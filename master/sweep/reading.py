@@ -66,7 +66,7 @@ def build(document: Document, *, more: Sequence[Axis] = ()) -> Sweep:
 
 
 def _misplaced(document: Document) -> None:
-    """What stands below `[grid]` belongs to it in TOML, also what was meant for all of the file."""
+    """Refuse keys below `[grid]`, whose part they are in TOML, that were meant for all the file."""
     grid = document.data.get("grid")
     if not isinstance(grid, Mapping) or document.kind != "toml":
         return

@@ -91,7 +91,7 @@ class Sweep:
         return dict(zip(self.names, self.values(index), strict=True))
 
     def types(self) -> dict[str, type]:
-        """What the values of each parameter are."""
+        """The type of each parameter's values."""
         columns = (column for axis in self.space.axes for column in axis.columns)
         return dict(zip(self.names, map(type_of, columns), strict=True))
 

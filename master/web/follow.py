@@ -112,7 +112,7 @@ class Drawings:
 def value_drawing(
     reader: Reader, *, number: BagId, value: str, parameter: str, width: int
 ) -> dict[str, Any]:
-    """What can be drawn, and the drawing; of names that are not there the first is taken."""
+    """The names that can be drawn, and the drawing; of names not there the first is taken."""
     sweep = bag_from(reader.bag(number)).sweep
     told = reader.values(number, _MOST_DOTS)
     values = list(dict.fromkeys(name for _, found in told for name in found))

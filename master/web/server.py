@@ -230,7 +230,7 @@ class WebPage:
         return _json(await self._ask("tasks", body))
 
     async def _values(self, request: web.Request) -> web.Response:
-        """Which values tasks told, and a drawing of one of them against a parameter."""
+        """Values that tasks told, and a drawing of one of them against a parameter."""
         call = Call(self._master, {"bag": _bag(request)}, _nothing)
         number, query = await call.bag(), request.query
         draw = partial(

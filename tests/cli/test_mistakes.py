@@ -87,7 +87,7 @@ MISTAKES = [
     (["access"], 2, "bats master"),
     (["master", "--port", "70000"], 2, "70000"),
     (["master", "--clouds", "no.toml"], 2, "no.toml is not there"),
-    (["rum", "good.toml"], 2, "There is no command 'rum'; did you mean `run`?"),
+    (["rum", "good.toml"], 2, "There is no command 'rum'; did you mean `run`? See `bats --help`."),
     (["stauts"], 2, "did you mean `status`?"),
     (["xyzzy"], 2, "there are run, master, worker"),
     (["clouds", "chekc"], 2, "did you mean `check`?"),

@@ -252,6 +252,8 @@ def test_the_page_of_the_examples(reader: Reader) -> None:
     reader.write("sim.py", SIM.replace("given.alpha == 1 and given.seed == 3", "0"))
     reader.write("nap", "0")
     reader.write("bin/sim", '#!/bin/sh\necho "$@"\n')
+    reader.write("bin/convert", '#!/bin/sh\ncp "$1" "$2"\n')
+    reader.write("photo.jpg", "a picture")
     reader.write("rows.csv", "name\nann\nbob\n")
     reader.write("one.dat", "1\n")
     reader.write("two.dat", "2\n")
@@ -262,6 +264,8 @@ def test_the_page_of_the_examples(reader: Reader) -> None:
             assert reader.types("bats watch -q", 0) == ""
     assert (reader.home / "two.dat.gz").exists()
     assert (reader.home / "out-3.txt").read_text() == "3 6\n"
+    assert (reader.home / "photo.png").read_text() == "a picture"
+    assert (reader.home / "commands.gz").exists()
 
 
 @pytest.mark.parametrize("name", ["shell", "python", "csv", "files", "array"])

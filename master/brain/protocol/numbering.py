@@ -38,7 +38,7 @@ def by_hand(machine: MachineId) -> bool:
 
 
 def from_journal(machine: MachineId, bag: BagId) -> MachineId:
-    """The event of a journal by today's numbers: there, low ones were the bag's own machines."""
+    """The number in a journal as it is today: there, low ones were the bag's own machines."""
     return machine if machine > _OLD else MachineId(before_first(bag) + machine)
 
 

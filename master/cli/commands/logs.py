@@ -79,7 +79,7 @@ async def _print(common: Common, bag: int | str, task: int, stream: str, attempt
 
 
 async def _other_stream(client: Client | Archive, piece: Mapping[str, Any]) -> None:
-    """Who looks where nothing is gets told where there is something."""
+    """Tell who looks where nothing is where there is something."""
     bag, task, attempt = piece["bag"], piece["task"], piece["attempt"]
     other = await client.ask("log", bag=bag, task=task, stream="err", attempt=attempt)
     if other["total"]:

@@ -25,7 +25,7 @@ _FACTS: Final = {
     "outcome": "outcome",
     "where": "cluster",
 }
-"""What can be sorted by besides parameters and values: as the table calls it, and as facts do."""
+"""Keys to sort by besides parameters and values: as the table calls them, and as facts do."""
 
 _WIDEST: Final = 60  # of what an output ends in
 
@@ -138,7 +138,7 @@ async def _sorted(
 
 
 def _only(values: Sequence[str]) -> str:
-    """What is sorted by when nothing is named."""
+    """The key to sort by when nothing is named."""
     if len(values) == 1:
         return values[0]
     there = f"they told {', '.join(values)}" if values else "the tasks told no value; there are"

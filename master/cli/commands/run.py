@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bats.common.errors import BatsError, UsageError
@@ -63,7 +64,7 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     try:
         return run_work(Run(common, place_of(want), want.rule, begun, person=person).all())
     except FolderInUseError as error:
-        what = f"bats submit {words[0]}" if words and not after_dashes(words) else "bats submit"
+        what = f"bats submit {words[0]}" if Path(words[0]).is_file() else "bats submit"
         raise UsageError(
             f"Another `bats run` or `bats master` ({error.holder}) is at work in {common.state}. "
             f"`{what}` gives it this sweep too, `--state FOLDER` runs it beside that one."
@@ -71,7 +72,7 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
 
 
 def is_person(common: Common) -> bool:
-    """Whether somebody sits there who can be asked."""
+    """True if somebody sits there who can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
 
 

@@ -46,7 +46,7 @@ def _words(bag: Mapping[str, Any]) -> str:
 
 
 def unserved(bag: Mapping[str, Any]) -> str:
-    """Where no master runs: when one last did, and how to go on; else ""."""
+    """Words where no master runs: when one last did, and how to go on; else ""."""
     if not (since := bag.get("unserved_since")):
         return ""
     when = time.strftime("%H:%M", time.localtime(since))
@@ -93,7 +93,7 @@ _KINDS: Final = 3
 
 
 def failure_lines(facts: Mapping[str, Any]) -> list[str]:
-    """Why tasks failed: `200: exit code 2, 'No such file' (all alike); bats logs 1 0`."""
+    """Reasons why tasks failed: `200: exit code 2, 'No such file' (all alike); bats logs 1 0`."""
     kinds = facts.get("failures") or []
     lines = [
         f"{one['tasks']:,}: {shortened(printable(one['why']), _WIDEST)}"

@@ -42,7 +42,7 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class Told:
-    """What somebody who follows a bag has seen of it."""
+    """The part of a bag that somebody who follows it has seen."""
 
     decisions: int = 0
 

@@ -35,7 +35,7 @@ def mix(counts: Sequence[int], names: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """What programs write, without what would move a terminal's cursor or change its colours."""
+    """The words of programs without what would move a terminal's cursor or change its colours."""
     return "".join(one if one.isprintable() else " " for one in _COLOURS.sub("", text))
 
 
