@@ -13,7 +13,7 @@ import msgpack
 
 from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.brain.protocol.events import Ended, Joined
-from bats.master.brain.protocol.journal import CODES
+from bats.master.brain.protocol.journal import CODES, code_of
 from bats.master.brain.protocol.numbering import from_journal
 
 MOST_SPANS: Final = 2000  # attempts drawn one by one; beyond that only how busy machines were
@@ -76,8 +76,7 @@ class Chronicle:
     def read(self, events: Iterable[tuple[int, float, bytes]], chosen_at: float) -> None:
         """Take in what the store has of the journal; `chosen_at` is 0 while nothing is chosen."""
         for number, now, written in events:
-            # An event's first byte is its list's length, the second its code: most are not for us.
-            if written[1] in (_ENDED, _JOINED):
+            if code_of(written) in (_ENDED, _JOINED):  # most others need not be unpacked
                 self.see(msgpack.unpackb(written), now, chosen_at)
             self.last = max(self.last, now)
             self.events = number + 1

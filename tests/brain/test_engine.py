@@ -1,5 +1,6 @@
 """The engine's rules, one story each: events and the time go in, commands come out."""
 
+import msgpack
 import pytest
 from helpers.workbench import HOUR, MINUTE, Bench, free, offering, only, sent, settings
 
@@ -28,7 +29,7 @@ from bats.master.brain.protocol.events import (
     Silent,
     Woken,
 )
-from bats.master.brain.protocol.journal import event_from, plain
+from bats.master.brain.protocol.journal import CODES, code_of, event_from, plain
 from bats.master.brain.rules.fleet import START_FAILURES
 
 
@@ -279,6 +280,7 @@ def test_a_machine_that_lives_and_cannot_be_paid_for_is_stopped() -> None:
 )
 def test_what_becomes_of_machines_is_read_back_from_the_journal(event: Event) -> None:
     assert event_from(plain(event)) == event
+    assert code_of(msgpack.packb(plain(event))) == CODES[type(event)]
 
 
 def test_machines_that_never_start_have_their_offering_set_aside_with_the_reason() -> None:
