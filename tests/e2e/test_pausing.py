@@ -55,7 +55,8 @@ def test_a_script_is_told_by_exit_code_and_words_and_the_bag_can_be_resumed(user
     assert (status["state"], status["done"], status["failed"]) == ("complete", 40, 0)
     assert status["paused"] is None
     assert float(status["spent"]) <= 5
-    user.bats("resume", exit_code=4)  # nobody is there to resume it
+    finished = user.bats("resume", exit_code=2).stderr  # nobody is there, and nothing is left
+    assert finished == "bats: Bag 1 has ended: complete; all is done.\n"
 
 
 def test_max_failures_is_a_whole_number_from_1(user: User) -> None:

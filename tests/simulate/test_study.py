@@ -69,7 +69,7 @@ def test_free_machines_need_no_sample_and_a_deadline_is_met_or_not() -> None:
         ("normal:mean=1h,sigma=5m", "normal, 60 ± 5 min"),
         ("levy", "Lévy, scale 12 min, up to 45 min"),
         ("log-normal:mean=30m,sigma=0.5", "log-normal, mean 30 min, σ 0.5"),
-        ("90s", "every task 1.5 min"),
+        ("90s", "every task 1 min 30 s"),
     ],
 )
 def test_runtimes_are_read_as_users_write_them(written: str, about: str) -> None:
