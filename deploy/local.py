@@ -47,6 +47,7 @@ class Local:
         self._roster = Roster(Path(site.state_folder).absolute() / "local" / offering.name)
         self._keeper: socket.socket | None = None
         self._starting = threading.Lock()
+        self._closed = False
 
     def lacks(self) -> Mapping[Feature, str]:
         return {
@@ -58,7 +59,8 @@ class Local:
     def warm(self) -> None:
         """Start what starts workers, ahead of the first; blocks: call it from a thread."""
         with self._starting:
-            self._keeper = self._keeper or self._start_keeper()
+            if not self._closed:
+                self._keeper = self._keeper or self._start_keeper()
 
     async def check(self) -> str:
         tried = await processes.run(*self._command, "--help", limit_seconds=CHECK_LIMIT_SECONDS)
@@ -89,7 +91,12 @@ class Local:
         return await asyncio.to_thread(self._roster.log, machine)
 
     async def close(self) -> None:
-        self._let_go()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        with self._starting:  # a thread may be about to start the keeper, which nobody would end
+            self._closed = True
+            self._let_go()
 
     def _let_go(self) -> None:
         if self._keeper:
@@ -106,6 +113,8 @@ class Local:
     def _start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
         lines = [to_json(self._complete(ticket)).encode() for ticket in tickets]
         with self._starting:
+            if self._closed:
+                raise RefusedError("No machine is started any more: the master lets go of them.")
             try:
                 errors = self._hand_over(lines)
             except ConnectionError:  # the keeper was killed; its workers live on
@@ -147,5 +156,9 @@ class Local:
         ours, theirs = socket.socketpair()
         ours.settimeout(START_LIMIT_SECONDS)
         with theirs:
-            subprocess.run(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), check=True)
+            try:
+                subprocess.run(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), check=True)
+            except BaseException:
+                ours.close()
+                raise
         return ours

@@ -16,7 +16,8 @@ from bats.common.messages import MachineId, Outcome
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.endpoint import Endpoint
-from bats.deploy.protocol import Feature, Gone, Sighting, Site, State
+from bats.deploy.local import Local
+from bats.deploy.protocol import Feature, Gone, RefusedError, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, eventually, opened
 
 WORKER = (sys.executable, "-m", "bats.worker")
@@ -134,6 +135,22 @@ class TestLocal(BackendContract):
         await eventually(
             partial(asyncio.to_thread, holding, tmp_path), lambda left: not left, 60, "all ended"
         )
+
+    async def test_a_keeper_that_starts_while_the_back_end_closes_ends_with_it(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
+        local = Local(HERE, bench.site)
+        warming = asyncio.create_task(asyncio.to_thread(local.warm))
+        await asyncio.sleep(0)  # its thread has begun
+        await local.close()
+        await warming
+        local.warm()  # a thread that begins later still
+        await eventually(
+            partial(asyncio.to_thread, holding, tmp_path), lambda left: not left, 60, "all ended"
+        )
+        async with Endpoint() as master:
+            with pytest.raises(RefusedError, match="lets go"):
+                await local.start([master.ticket()])
 
 
 def holding(folder: Path, *, but: str = "") -> list[str]:
