@@ -42,6 +42,11 @@ def charge_to_work(offering: Offering, seconds: float) -> Money:
     return charge_atus(offering, atus_to_work(offering, seconds))
 
 
+def begun_before(atu_seconds: float, since: float, at: float) -> int:
+    """The number of ATUs that begin before then, of a machine that is charged since so long."""
+    return max(0, math.ceil((at - since) / atu_seconds * (1 - ROUNDING)))
+
+
 def first_atus(offering: Offering) -> int:
     """The fewest ATUs to reserve: they are billed anyway, or cover the first lease."""
     lease = offering.lease_seconds

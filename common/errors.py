@@ -15,24 +15,41 @@ from typing import ClassVar, Final
 
 
 class BatsError(Exception):
-    """Says what happened, with numbers, and what to do; the command line prints just that."""
+    """Says what happened, with numbers, and what to do; the command line prints just that.
+
+    try:
+        bag = master.submit("sweep.toml", budget="5")
+    except BatsError as error:
+        sys.exit(f"{error}")  # `error.exit_code` is the command line's
+    """
 
     exit_code: ClassVar[int] = 2
 
 
 class UsageError(BatsError):
+    """A wrong argument, file, key or value: `sweep(command="echo {m}", grid={"n": "1:3"})`."""
+
     exit_code = 2
 
 
 class PausedError(BatsError):
+    """A bag is paused: what is waited for does not come before `bag.resume()`."""
+
     exit_code = 1
 
 
 class CannotBeMetError(BatsError):
+    """No schedule within this budget or deadline; it names one that would do.
+
+    bag.choose(budget=1)
+    """
+
     exit_code = 3
 
 
 class UnreachableError(BatsError):
+    """The master is not there, or refuses this key; `connect("access.json")` names another."""
+
     exit_code = 4
 
 

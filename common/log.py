@@ -4,9 +4,20 @@ import contextlib
 import logging
 import os
 import sys
+from types import ModuleType
 from typing import Final, Literal, TextIO, cast
 
+from bats.common.escapes import harmless
+
+# structlog loads rich where it is there, for tracebacks in colours, which we do not print: 45 ms
+# of each start, and 5 MB in each of many workers. Whoever starts a program imports this module
+# before any other that logs.
+if without_rich := "rich" not in sys.modules:
+    sys.modules["rich"] = cast("ModuleType", None)
 import structlog
+
+if without_rich:
+    del sys.modules["rich"]
 
 Style = Literal["console", "json"]
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
@@ -38,6 +49,14 @@ class _Unfailing:
         """Do nothing: no line waits, so none is lost at the program's end either."""
 
 
+def _harmless(
+    logger: object, method: str, said: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Peers, tasks and providers are quoted in lines, which a terminal must not obey."""
+    del logger, method
+    return {name: harmless(one) if isinstance(one, str) else one for name, one in said.items()}
+
+
 def set_up_logging(style: Style = "console", level: str = "info", **always: object) -> None:
     """Set logging up, once a program. `always` is bound to every line, e.g. `part="worker"`."""
     last: structlog.typing.Processor
@@ -55,7 +74,7 @@ def set_up_logging(style: Style = "console", level: str = "info", **always: obje
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time")
             if style == "json"
             else structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False, key="timestamp"),
-            *([_TRACEBACKS] if style == "json" else []),
+            _TRACEBACKS if style == "json" else _harmless,
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

@@ -33,6 +33,10 @@ class Outcome(enum.IntEnum):
     NOT_STARTED = 4  # could not be started: no such program, no such folder, disk full
 
 
+LIMITS_ENFORCED: Final = "enforced"  # by the kernel: never more
+LIMITS_WATCHED: Final = "watched"  # looked at each second
+
+
 # --- worker to master ---------------------------------------------------------------------------
 
 
@@ -49,6 +53,7 @@ class Hello:
     holding: tuple[AttemptId, ...]  # queued, running, or ended with a result yet to be stored
     unacknowledged: int  # results still in the outbox
     offering: str = ""  # of a machine started by hand: which offering it counts as
+    limits: str = ""  # how it holds tasks to those of their bag; older releases do not
     protocol: int = PROTOCOL
 
 
@@ -65,6 +70,10 @@ class Heartbeat:
     running: tuple[tuple[AttemptId, float], ...]  # with elapsed seconds
     queued: int
     lease_seconds: float  # what is left of it, as the worker sees it
+    held: tuple[AttemptId, ...] = ()  # not running: queued, or their files are being collected
+    ended: tuple[AttemptId, ...] = ()  # with results that are not stored, as far as it knows
+    serial: int = 0  # of its last batch of results
+    whole: bool = False  # nothing is left out; it may be too much, or an older release
 
 
 NOBODY: Final = MachineId(-1)
@@ -179,6 +188,8 @@ class BagSpec:
     compat: str = ""  # "", "slurm" or "sge": also set their array variables
     tasks: int = 0  # size of the bag
     cluster: str = ""  # the machine's offering, for BATS_CLUSTER
+    memory_bytes: int = 0  # that an attempt may use; 0: no limit
+    pids: int = 0  # processes and threads that an attempt may have at a time; 0: no limit
 
 
 class Order(NamedTuple):

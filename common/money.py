@@ -28,12 +28,18 @@ def money(text: str | int | Decimal) -> Money:
             units = Decimal(text) * UNITS
             whole = units.to_integral_value()
     except (InvalidOperation, ValueError) as error:
-        raise ValueError(f"{text!r} is not an amount of money; write for example 12.50") from error
+        raise ValueError(_not_money(text)) from error
     if not units.is_finite():
-        raise ValueError(f"{text!r} is not an amount of money; write for example 12.50")
+        raise ValueError(_not_money(text))
     if whole != units:
         raise ValueError(f"{text} is finer than a billionth, the smallest unit kept")
     return Money(int(whole))
+
+
+def _not_money(text: object) -> str:
+    comma = re.fullmatch(r"(\d+),(\d{1,2})", str(text).strip(), re.ASCII)
+    wanted = f"{comma[1]}.{comma[2]}" if comma else "for example 12.50"
+    return f"{text!r} is not an amount of money; write {wanted}"
 
 
 def currency_apart(text: str) -> tuple[str, str]:

@@ -17,12 +17,15 @@ MANUAL: Final = "manual"
 class Offering:
     """A kind of machine: its price, its size and how many there are.
 
+        print([one.name for one in clouds("bats-clouds.toml").offerings])
+
     `price` is for one machine and one ATU (accountable time unit), paid when the ATU is entered.
     `minimum_seconds` is charged even to a machine that stops earlier.
     `boundary_seconds` is how long before its paid time ends a machine must be told to stop so
     that it is surely gone in time; of short ATUs that may be several. `lease_seconds` is how long
     it may live without hearing from its master at least, whatever the ATU: so much is reserved.
-    `priced` says when and where the price was looked up, if it was.
+    `priced` says when and where the price was looked up, if it was. One that is not `reliable` may
+    lose machines with what they run, such as spot machines and pre-emptible partitions.
     """
 
     name: ClusterName
@@ -36,6 +39,7 @@ class Offering:
     backend: str = "local"
     settings: Mapping[str, Any] = field(default_factory=dict)
     priced: str = ""
+    reliable: bool = True
 
     def __post_init__(self) -> None:
         if self.price < NOTHING:

@@ -51,6 +51,15 @@ def octets(written: str | int) -> int:
     raise ValueError(f"{quoted(written)} is not a size; write for example 64K, 1M or 2 GB")
 
 
+def show_octets(size: float) -> str:
+    """`"64 KB"`, `"1.5 GB"`; the powers of 1024 that `octets` reads."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if size < 1024 or unit == "TB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if size >= 100 else f"{size:.3g} {unit}"
+
+
 def _seconds_of(number: float) -> float | None:
     possible = not isinstance(number, bool) and 0 <= number <= _LONGEST_SECONDS
     return float(number) if possible else None

@@ -33,7 +33,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.ticket import Ticket
-from bats.common.wire import link
+from bats.common.wire import sockets
 from bats.common.wire.codec import decode, encode
 from bats.common.wire.keys import new_pair
 
@@ -65,10 +65,10 @@ class Endpoint:
         self._authenticator = AsyncioAuthenticator(self._context)
         self._authenticator.start()
         self._authenticator.configure_curve_callback(
-            link.ZAP_DOMAIN.decode(), credentials_provider=self
+            sockets.ZAP_DOMAIN.decode(), credentials_provider=self
         )
         self._socket = self._context.socket(zmq.ROUTER)
-        link.set_up_server(self._socket, self._pair)
+        sockets.set_up_server(self._socket, self._pair)
         port = self._socket.bind_to_random_port(f"tcp://{self._listen}")
         self.address = f"tcp://{self._reach}:{port}"
         self._hearing = asyncio.create_task(self._hear())

@@ -4,7 +4,8 @@ Hosts may have no way to the internet, so what runs here is copied there: a zip 
 files, the same bytes every time, known by its SHA-256. Unpacked to a folder it runs by itself,
 `python3 -I FOLDER start ...` (see `bats.deploy.host.verbs`), and leaves `PYTHONPATH` alone, which
 the user's tasks would inherit. The compiled parts fit hosts with the same Python, processor and C
-library; for other hosts the `plain` payload leaves them out, and the host's own pip adds them.
+library; for other hosts the `plain` payload leaves them out, and the host's own pip adds them: the
+files that `requirements.txt` lists by their hashes.
 """
 
 import functools
@@ -34,6 +35,7 @@ PURE: Final = ("structlog",)
 COMPILED: Final = {"zmq": "pyzmq", "msgpack": "msgpack"}  # package: its distribution
 NOT_NEEDED: Final = {"__pycache__", "tests", "green", "ssh", "cffi"}
 SUFFIXES_NOT_NEEDED: Final = {".pyx", ".pxd", ".pxi", ".h", ".pyi", ".c"}
+REQUIREMENTS: Final = "requirements.txt"  # for pip: the compiled packages, with hashes
 MAIN: Final = (
     b'"""Starts what a host is asked for."""\n\nfrom bats.deploy.host.verbs import main\n\nmain()\n'
 )
@@ -44,7 +46,7 @@ EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first a zip can hold: equal files gi
 class Payload:
     data: bytes  # a zip
     sha256: str
-    requires: tuple[str, ...]  # what pip has to add there: nothing when the compiled parts fit
+    requirements: str  # what pip has to add there: a file in it; "" when the compiled parts fit
 
     @property
     def name(self) -> str:
@@ -63,8 +65,7 @@ def build(*, plain: bool) -> Payload:
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)
     data = buffer.getvalue()
-    requires = tuple(f"{name}=={version(name)}" for name in COMPILED.values()) if plain else ()
-    return Payload(data, hashlib.sha256(data).hexdigest(), requires)
+    return Payload(data, hashlib.sha256(data).hexdigest(), REQUIREMENTS if plain else "")
 
 
 def compiled_for() -> tuple[str, str]:
@@ -80,7 +81,10 @@ def _contents(*, plain: bool) -> Iterator[tuple[str, bytes]]:
     )
     for package in (*OURS, *PURE):
         yield from _files(package)
+    # without it, a `bats` installed on the host would be found instead of this one
+    yield "bats/__init__.py", (_folder("bats") / "__init__.py").read_bytes()
     deploy = _folder("bats.deploy")
+    yield REQUIREMENTS, (deploy / REQUIREMENTS).read_bytes()
     for name in OURS_FROM_DEPLOY:
         yield f"bats/deploy/{name}", (deploy / name).read_bytes()
     if plain:

@@ -9,14 +9,15 @@ import msgpack
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, BagSpec, TaskId
+from bats.common.money import Money, show
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
 from bats.master.store.rows import BagRow
-from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.work import Work, work_from_plain
 
 HELD: Final = "held"  # submitted, and not to begin before it is released
-QUEUED: Final = "queued"  # begins when those before it have ended
+QUEUED: Final = "queued"  # begins when those that it waits for have ended
 RUNNING: Final = "running"
 PAUSED: Final = "paused"  # and has no machine left; it does not keep others from running
 BROKEN: Final = "broken"  # ended by a bug of ours
@@ -31,11 +32,30 @@ class Anchor(NamedTuple):
     began: float
 
 
+class Books(NamedTuple):
+    """A look at the books of the engine that ran it: which, after how many events, their digest."""
+
+    brain: str
+    events: int
+    digest: str
+
+
+class Standing(NamedTuple):
+    """The place of a bag among others: its part of what they share, and those it waits for."""
+
+    weight: int = 1
+    priority: int = 0
+    after: tuple[BagId, ...] = ()  # it begins when these have ended
+
+
+USUAL: Final = Standing()
+
+
 @dataclass(slots=True)
 class Bag:
     id: BagId
     name: str
-    sweep: Sweep
+    sweep: Work
     settings: Settings
     created: float  # by the calendar
     output_folder: str
@@ -46,10 +66,17 @@ class Bag:
     words: str = ""  # how it ended
     anchor: Anchor | None = None  # where its time began, by the clock of a boot
     pending: list[list[Any]] = field(default_factory=list)  # events for when its turn comes
+    standing: Standing = USUAL
+    user: str = ""  # the name that the key of its client carries
+    books: Books | None = None  # as they were last looked at; unknown of releases up to 0.1
 
-    def spec(self, cluster: str) -> BagSpec:
+    def spec(self, cluster: str, step: int) -> BagSpec:
         return self.sweep.spec(
-            self.id, output_folder=self.output_folder, inputs=self.inputs, cluster=cluster
+            self.id,
+            output_folder=self.output_folder,
+            inputs=self.inputs,
+            cluster=cluster,
+            step=step,
         )
 
     def row(self) -> BagRow:
@@ -78,6 +105,9 @@ class Bag:
                 "anchor": self.anchor,
                 "words": self.words,
                 "pending": self.pending,
+                "standing": self.standing,
+                "user": self.user,
+                "books": self.books,
                 "view": view,
             }
         )
@@ -88,6 +118,7 @@ def bag_from(row: BagRow) -> Bag:
     try:
         sweep, output_folder, inputs = _submitted(row.spec)
         summary = json.loads(row.summary) if row.summary else {}
+        weight, priority, after = summary.get("standing", USUAL)
         return Bag(
             row.id,
             row.name,
@@ -104,6 +135,9 @@ def bag_from(row: BagRow) -> Bag:
             summary.get("words", ""),
             Anchor(*written) if (written := summary.get("anchor")) else None,
             summary.get("pending", []),
+            Standing(weight, priority, tuple(after)),
+            summary.get("user", ""),
+            Books(*looked) if (looked := summary.get("books")) else None,
         )
     except (LookupError, TypeError, ValueError, msgpack.UnpackException) as error:
         raise StoreDamagedError(
@@ -112,14 +146,27 @@ def bag_from(row: BagRow) -> Bag:
 
 
 @lru_cache(maxsize=1)  # who watches a bag asks for it every second, and a long list takes a second
-def _submitted(spec: bytes) -> tuple[Sweep, str, tuple[tuple[str, str, int, int], ...]]:
+def _submitted(spec: bytes) -> tuple[Work, str, tuple[tuple[str, str, int, int], ...]]:
     plain = msgpack.unpackb(spec)
     inputs = tuple((name, sha, size, mode) for name, sha, size, mode in plain["inputs"])
-    return Sweep.from_plain(plain["sweep"]), plain["output_folder"], inputs
+    return work_from_plain(plain["sweep"]), plain["output_folder"], inputs
 
 
-def ways_out(bag: BagId, task: TaskId | None, *, again: bool) -> str:
-    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway."""
+def ways_out(
+    bag: BagId,
+    task: TaskId | None,
+    *,
+    again: bool,
+    budget: Money | None = None,
+    currency: str = "$",
+) -> str:
+    """Ways out for the user of a paused bag; `again`: what failed is tried again anyway.
+
+    `budget` would do for one that waits for money.
+    """
+    if budget is not None:
+        enough = f"`bats allow {bag} --budget {show(budget, currency)}` goes on"
+        return f"Nothing more is spent. {enough}, `bats cancel {bag}` ends it."
     ways = [
         f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
         "" if again or task is None else f"`bats retry {bag}` also tries again what failed",

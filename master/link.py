@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import itertools
-import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import Any, Final
 
 import zmq
 import zmq.asyncio
+from zmq.utils.monitor import parse_monitor_message
 
 from bats.common.errors import BatsError, CannotBeMetError, UnreachableError, UsageError
 from bats.common.messages import BlobChunk, BlobStored, Chunk, Refused, Reply, Request
 from bats.common.release import release
 from bats.common.wire.codec import CHUNK_BYTES, ProtocolError, decode, encode
 from bats.common.wire.keys import Access
-from bats.common.wire.link import set_up_client
+from bats.common.wire.sockets import set_up_client
 
 Body = dict[str, Any]
 
@@ -25,7 +25,6 @@ CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 60.0
 _TELLING_SECONDS: Final = 0.3  # an address that is refused gets so long to come up after all
 _TRIES: Final = 5
-_EVENT: Final = struct.Struct("=HI")
 _WATCHED: Final = (
     zmq.Event.HANDSHAKE_SUCCEEDED
     | zmq.Event.HANDSHAKE_FAILED_AUTH
@@ -109,14 +108,17 @@ class Link:
         """
         sha256, total = await asyncio.to_thread(_digest, path)
         heard = self._files[sha256] = asyncio.Queue()
-        held, data = 0, b""
+        held, data, refused = 0, b"", 0
         try:
             with path.open("rb") as file:
                 for _ in range(2 * total // CHUNK_BYTES + _TRIES):
                     frame = encode(BlobChunk(sha256, held, total, data))
                     async with asyncio.timeout(ANSWER_SECONDS):
                         await self._socket.send(frame)
-                        held = (await heard.get()).offset
+                        before, held = held, (await heard.get()).offset
+                    refused = refused + 1 if data and held <= before else 0
+                    if refused >= _TRIES:
+                        raise UsageError(f"The master cannot take {path}: see `bats status`.")
                     if held >= total and (data or held):
                         return sha256, total
                     file.seek(held)
@@ -133,26 +135,26 @@ class Link:
 
     async def up(self, seconds: float) -> str:
         """The reason why the master has not let us in; empty if it has."""
-        why = f"does not answer within {seconds:g} s"
+        why, there = f"does not answer within {seconds:g} s", False
         limit = seconds
         loop = asyncio.get_running_loop()
         began = loop.time()
         while (left := began + limit - loop.time()) > 0:
             try:
                 async with asyncio.timeout(left):
-                    what, *_ = await self._monitor.recv_multipart()
+                    event = parse_monitor_message(await self._monitor.recv_multipart())["event"]
             except TimeoutError:
                 break
-            event, _ = _EVENT.unpack(what)
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._hearing = asyncio.create_task(self._hear())
                 self._watching = asyncio.create_task(self._watch())
                 return ""
             if event == zmq.Event.HANDSHAKE_FAILED_AUTH:
                 return "does not know the key in this access file"
-            if event == zmq.Event.CONNECT_RETRIED:
+            if event == zmq.Event.CONNECT_RETRIED and not there:
                 why, limit = "is not there: nothing listens", min(limit, _TELLING_SECONDS)
             elif event == zmq.Event.DISCONNECTED:
+                there = True
                 why = "hangs up: the access file is perhaps another master's"
         return why
 
@@ -166,8 +168,7 @@ class Link:
     async def _watch(self) -> None:
         """Watch the connection: what is asked when it breaks is not answered on the next one."""
         while True:
-            what, *_ = await self._monitor.recv_multipart()
-            event, _ = _EVENT.unpack(what)
+            event = parse_monitor_message(await self._monitor.recv_multipart())["event"]
             if event == zmq.Event.DISCONNECTED:
                 self._tell_all(UnreachableError(f"The master at {self.address} has gone."))
 

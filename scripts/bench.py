@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from benches import crowd, dispatch, efficiency, latency, recovery, spawn, workloads
+from benches import beds, crowd, dispatch, efficiency, hostile, latency, recovery, spawn, workloads
 from figures import Report, end
 
 
@@ -20,11 +20,14 @@ class Bench(Protocol):
 BENCHES: Final[Mapping[str, Bench]] = {
     "spawn": spawn.run,
     "dispatch": dispatch.run,
+    "ten-million": dispatch.run_ten_million,
     "efficiency": efficiency.run,
     "latency": latency.run,
     "workers": crowd.run,
+    "hostile": hostile.run,
     "recovery": recovery.run,
     "workloads": workloads.run,
+    "beds": beds.run,
 }
 
 

@@ -31,8 +31,8 @@ from bats.common.messages import BagId
 from bats.common.ticket import from_json
 from bats.common.wire.codec import Message, ProtocolError, decode, encode, name_of
 from bats.master.clouds import reading
+from bats.master.clouds.discovery import Found
 from bats.master.clouds.example import example
-from bats.master.clouds.found import Found
 from bats.master.service.api.submission import bag_from_body
 from bats.master.service.options import Options
 from bats.master.sweep.model import SweepFile

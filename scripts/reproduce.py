@@ -2,6 +2,7 @@
 """Reproduces what the papers published, and studies of our own: theirs and ours side by side.
 
 usage: scripts/reproduce.py STUDY… [--quick] [--json] [--workers N] [--out DIR]
+       [--bags N] [--resume]
 """
 
 import argparse
@@ -41,10 +42,20 @@ def main(arguments: list[str] | None = None) -> int:
         "--out", type=Path, default=Path("out"), metavar="DIR", help="for plots and figures [out]"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--bags", type=int, default=0, metavar="N", help="of each cell of a study that has cells"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="run only what is not in DIR yet, by the same code"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.workers < 1:
         parser.error(f"--workers is at least 1, not {chosen.workers}")
-    options = Options(chosen.quick, chosen.workers, chosen.out, chosen.seed)
+    if chosen.bags < 0:
+        parser.error(f"--bags is at least 1, not {chosen.bags}")
+    options = Options(
+        chosen.quick, chosen.workers, chosen.out, chosen.seed, chosen.bags, chosen.resume
+    )
     names = list(known) if "all" in chosen.study else chosen.study
     told = []
     chosen.out.mkdir(parents=True, exist_ok=True)

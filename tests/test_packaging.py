@@ -26,6 +26,8 @@ def test_every_folder_with_modules_is_in_the_wheel() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if "__pycache__" not in path.parts
     }
+    assert "bats.master.bats" in found  # what `import bats` gives stands there
+    found = (found - {"bats.master.bats"}) | {"bats"}
     assert found == set(pyproject()["tool"]["setuptools"]["packages"])  # type: ignore[index]
 
 
@@ -37,6 +39,16 @@ def test_no_room_holds_more_modules_than_one_can_look_over() -> None:
         for path in (ROOT / folder).rglob("*.py")
     )
     assert {str(room): count for room, count in rooms.items() if count > 14} == {}
+
+
+@pytest.mark.checkout
+def test_no_module_is_longer_than_one_can_read_at_a_sitting() -> None:
+    lines = {
+        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert {path: count for path, count in lines.items() if count > 450} == {}
 
 
 @pytest.mark.checkout
@@ -74,7 +86,7 @@ HEAVY = ["numpy", "scipy", "pydantic", "click", "starlette", "uvicorn", "aiohttp
 
 def test_importing_the_worker_loads_nothing_heavy() -> None:
     code = (
-        "import pkgutil, importlib, sys, bats.worker\n"
+        "import pkgutil, importlib, sys, bats, bats.worker\n"
         "for m in pkgutil.walk_packages(bats.worker.__path__, 'bats.worker.'):\n"
         "    if m.name != 'bats.worker.__main__': importlib.import_module(m.name)\n"
         f"print(*sorted(set(sys.modules) & set({HEAVY!r})))\n"

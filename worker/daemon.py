@@ -16,9 +16,10 @@ import structlog
 
 from bats.common.errors import UsageError
 from bats.common.ticket import Ticket
+from bats.worker.control_groups import Groups
 from bats.worker.guardian import Lifeline
 from bats.worker.link.session import Session
-from bats.worker.processes import start_of
+from bats.worker.process_tree import start_of
 
 _LOCK_SECONDS: Final = 5.0  # for an earlier daemon of this machine to be gone
 
@@ -30,21 +31,36 @@ async def serve(ticket: Ticket, lifeline: Lifeline) -> int:
     folder = _state_folder(ticket)
     lock = _lock(folder)
     _raise_file_limit()
+    groups = _enter(lifeline.groups)
     # A machine is charged from when its first process started, however long loading takes.
-    session = Session(ticket, folder, start_of(os.getppid()), lifeline.lease_ends)
+    session = Session(ticket, folder, start_of(lifeline.first), lifeline.lease_ends, groups)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, session.stop, f"{number.name} received")
 
     def orphaned() -> None:
-        loop.remove_reader(lifeline.guardian_lives)
+        for guardian in lifeline.guardians:
+            loop.remove_reader(guardian)
         session.stop("its guardian process was killed", seconds=0.0)
 
-    loop.add_reader(lifeline.guardian_lives, orphaned)
+    for guardian in lifeline.guardians:
+        loop.add_reader(guardian, orphaned)
     try:
         return await session.run()
     finally:
         os.close(lock)
+
+
+def _enter(groups: Groups | None) -> Groups | None:
+    """None where a process may make groups and not move into them."""
+    if groups is None:
+        return None
+    try:
+        groups.enter()
+    except OSError as error:
+        log.warning("without control groups", reason=error.strerror)
+        return None
+    return groups
 
 
 def _state_folder(ticket: Ticket) -> Path:

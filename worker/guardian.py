@@ -1,14 +1,19 @@
-"""The process above the daemon: nothing of a worker outlives the worker, or its lease.
+"""The processes above the daemon: nothing of a worker outlives the worker, or its lease.
 
-The daemon runs as a child of this one. Whatever the daemon started is a descendant of this process
-and stays one, for it adopts orphans (it is a "subreaper"): not even a task that left its group or
+The daemon runs as a child of a guardian. Whatever the daemon started is a descendant of that and
+stays one, for it adopts orphans (it is a "subreaper"): not even a task that left its group or
 session gets away. When the daemon ends, however it ends, all descendants are killed, as far as they
 can be, and the machine's power-off hook is run. A daemon that is frozen or hangs is ended with its
 lease, of which it tells over a pipe. The daemon, in turn, ends everything at the other end of that
 pipe closing.
+
+There are two guardians, one above the other: whichever two of the three processes are killed at
+once, the third ends everything. Where there are control groups, the daemon and its tasks are ended
+as a group, also what is another user's, and also when all three are killed.
 """
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -19,7 +24,9 @@ from collections.abc import Callable
 from typing import Final
 
 from bats.common.ticket import LEASE_ENDED
-from bats.worker.processes import (
+from bats.worker import control_groups
+from bats.worker.control_groups import Groups
+from bats.worker.process_tree import (
     UNKILLABLE_SECONDS,
     adopt_orphans,
     bury_orphans,
@@ -30,6 +37,8 @@ from bats.worker.processes import (
 _LEASE: Final = struct.Struct("d")
 _LOOK_SECONDS: Final = 1.0  # at the lease's end
 _LATE_SECONDS: Final = 0.5  # what a daemon gets to end itself after its lease
+_ABOVE_SECONDS: Final = 1.0  # and its guardian, to see to that, before the one above does
+_ORDERLY_SECONDS: Final = 3.5  # for a daemon whose guardian was killed to end in order
 _POWER_OFF_SECONDS: Final = 60.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,18 +46,57 @@ _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Lifeline:
     """The daemon's end."""
 
-    def __init__(self, guardian_lives: int, lease: int) -> None:
-        self.guardian_lives = guardian_lives  # readable when the guardian is no more
-        self._lease = lease
+    def __init__(
+        self,
+        first: int,
+        guardians: tuple[int, ...],
+        leases: tuple[int, ...],
+        file: str,
+        groups: Groups | None = None,
+    ) -> None:
+        self.first = first  # the machine's first process
+        self.guardians = guardians  # each is readable when that guardian is no more
+        self._leases = leases
+        self._watchdogs = file
+        self.groups = groups
 
     def lease_ends(self, at: float) -> None:
         """The end of the lease on the boot clock."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._lease, _LEASE.pack(at))
+        for lease in self._leases:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(lease, _LEASE.pack(at))
+        if self._watchdogs:
+            with contextlib.suppress(OSError), open(self._watchdogs, "r+") as file:  # noqa: PTH123
+                file.write(f"{math.ceil(at):<20}\n")  # as long as before: never half of it
+
+    def below(self, lives: int, lease: int) -> "Lifeline":
+        """The end of who has one guardian more."""
+        guardians, leases = (*self.guardians, lives), (*self._leases, lease)
+        return Lifeline(self.first, guardians, leases, self._watchdogs, self.groups)
 
 
-def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
-    """Run the daemon in a child process; its exit code, once nothing of it lives any more."""
+def guard(daemon: Callable[[Lifeline], int], power_off: str = "", watchdogs: str = "") -> int:
+    """Run the daemon below two guardians; its exit code, once nothing of it lives any more.
+
+    `watchdogs` names a file for who watches from outside, with the end of the lease in it.
+    """
+    late = _LATE_SECONDS + _ABOVE_SECONDS
+    if groups := control_groups.made():
+        groups.keep()
+    code = watch_over(
+        lambda lifeline: watch_over(daemon, lifeline, _LATE_SECONDS),
+        Lifeline(os.getpid(), (), (), watchdogs, groups),
+        late,
+    )
+    if groups:
+        groups.remove()
+    if power_off:
+        _power_off(power_off)
+    return code
+
+
+def watch_over(daemon: Callable[[Lifeline], int], lifeline: Lifeline, late_seconds: float) -> int:
+    """Run the daemon below one guardian, that becomes this process."""
     adopt_orphans()
     lives_read, lives_write = os.pipe()
     lease_read, lease_write = os.pipe()
@@ -58,16 +106,16 @@ def guard(daemon: Callable[[Lifeline], int], power_off: str = "") -> int:
     if child == 0:
         os.close(lives_write)
         os.close(lease_read)
-        _run(daemon, Lifeline(lives_read, lease_write))
+        _run(daemon, lifeline.below(lives_read, lease_write))
     os.close(lives_read)
     os.close(lease_write)
     for number in _FORWARDED:
         signal.signal(number, lambda received, _: send(child, received))
-    code = _watch(child, lease_read)
+    code = _watch(child, lease_read, late_seconds)
+    if lifeline.groups:
+        lifeline.groups.kill()
     if left := end_descendants(UNKILLABLE_SECONDS):
         _say(f"these processes could not be killed and live on: {', '.join(map(str, left))}")
-    if power_off:
-        _power_off(power_off)
     return code
 
 
@@ -88,8 +136,8 @@ def _run(daemon: Callable[[Lifeline], int], lifeline: Lifeline) -> None:
         os._exit(code)
 
 
-def _watch(child: int, lease: int) -> int:
-    """Watch until the daemon has ended; it is killed when it lives on after its lease."""
+def _watch(child: int, lease: int, late_seconds: float) -> int:
+    """Watch until the child has ended; it is killed when it lives on after its lease."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -97,25 +145,40 @@ def _watch(child: int, lease: int) -> int:
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(lease, select.POLLIN)
-    ends, late = float("inf"), False
+    ends, given_up = math.inf, math.inf
     while True:
-        left = ends + _LATE_SECONDS - _boot_clock()
+        left = min(ends + late_seconds, given_up) - _boot_clock()
         ready = [file for file, _ in poll.poll(max(0.0, min(left, _LOOK_SECONDS)) * 1000)]
         if wake in ready:
             os.read(wake, 1 << 12)
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return LEASE_ENDED if late else _exit_code(status)
+            if given_up < math.inf:
+                return LEASE_ENDED
+            _wait_for_others(lease)
+            return _exit_code(status)
         if lease in ready:
             if told := os.read(lease, 1 << 16):
                 (ends,) = _LEASE.unpack(told[-_LEASE.size :])
             else:
                 poll.unregister(lease)
-        if _boot_clock() >= ends + _LATE_SECONDS:
+        if _boot_clock() >= given_up:
+            return LEASE_ENDED
+        if _boot_clock() >= ends + late_seconds:
             _say("the daemon outlived its lease; killed")
             send(child, signal.SIGKILL)
-            ends, late = float("inf"), True
+            ends, given_up = math.inf, _boot_clock() + UNKILLABLE_SECONDS
         bury_orphans({child})
+
+
+def _wait_for_others(lease: int) -> None:
+    """A guardian may have been killed from above its daemon, which then ends by itself."""
+    deadline = time.monotonic() + _ORDERLY_SECONDS
+    poll = select.poll()
+    poll.register(lease, select.POLLIN)
+    while (left := deadline - time.monotonic()) > 0 and poll.poll(left * 1000):
+        if not os.read(lease, 1 << 16):
+            return  # nobody holds the other end
 
 
 def _boot_clock() -> float:

@@ -4,12 +4,12 @@ Nothing but the standard library is loaded before the ticket is read, so `--help
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn
 
 from bats.common.errors import BatsError
 
@@ -25,6 +25,7 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    gc.set_threshold(100_000)  # what tasks leave here while they wait is no garbage
     parser = _parser()
     given = parser.parse_args(argv)
     from bats.worker.guardian import guard
@@ -34,14 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BatsError as error:
         print(f"bats worker: {error}", file=sys.stderr)
         return error.exit_code
-    return guard(lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off)
+    return guard(
+        lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off, given.lease_file
+    )
 
 
 def _daemon(ticket: "Ticket", style: str, lifeline: "Lifeline") -> int:
     import asyncio
 
-    # structlog would load it for tracebacks, if it is there: 5 MB in each of many daemons.
-    sys.modules.setdefault("rich", cast("ModuleType", None))
     from bats.common.log import set_up_logging
     from bats.worker.daemon import serve
 
@@ -55,7 +56,7 @@ def _daemon(ticket: "Ticket", style: str, lifeline: "Lifeline") -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="bats worker",
         description="Runs tasks for a BaTS master: joins it, takes what it is given, reports.",
         epilog=EXAMPLES,
@@ -67,8 +68,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slots", type=_count, help="tasks at a time (default: the cores)")
     parser.add_argument("--name", default="", metavar="OFFERING", help="which offering it is of")
     parser.add_argument("--folder", default="", help="where to keep its state (default: in /tmp)")
+    parser.add_argument("--lease-file", metavar="FILE", help="to write the end of the lease to, "
+                        "in seconds since boot, for the machine's watchdog")  # fmt: skip
     parser.add_argument("--log", choices=("auto", "console", "json"), default="auto")
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One sentence, as other commands say it."""
+        said = message.replace("one of the arguments", "one of")
+        self.exit(2, f"bats: {said.removeprefix('argument ')}. See `{self.prog} --help`.\n")
 
 
 def _count(text: str) -> int:
@@ -96,6 +106,7 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
             slots=given.slots or len(os.sched_getaffinity(0)),
             lease_seconds=_BY_HAND_SECONDS,
             margin_seconds=_BY_HAND_MARGIN_SECONDS,
+            single_use=True,  # the access file invites: this worker is then known by its own key
             state_folder=given.folder,
             offering=given.name,
         )

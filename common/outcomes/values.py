@@ -1,4 +1,4 @@
-"""Values that tasks tell in what they print: lines `name=number`, or a JSON object in one line."""
+"""Values that tasks tell, in what they print or in a file: lines `name=number`, a JSON object."""
 
 import json
 import re
@@ -8,7 +8,11 @@ Value = int | float | str | bool
 TYPES: Final = {kind.__name__: kind for kind in (int, float, str, bool)}
 """By the names that stand for them among facts."""
 
+FILE: Final = "BATS_VALUES"
+"""The variable that names the file in which a task may tell its values, for task and worker."""
+
 LINE_CHARACTERS: Final = 500  # what is kept of a last line that is no value
+MOST_BYTES: Final = 4096  # of what a file tells
 
 _NAME: Final = r"[A-Za-z_][\w.]*"
 _NUMBER: Final = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)"
@@ -26,6 +30,20 @@ def kept(written: str) -> str:
     last = lines.pop().strip()
     told = [line.strip() for line in lines if "=" in line and _PAIRS.fullmatch(line)]
     return "\n".join([*told, last if _object(last) else last[:LINE_CHARACTERS]])
+
+
+def told_in(file: str) -> str:
+    """The values that a file holds, as lines to stand before those of `kept`. Raises ValueError."""
+    if (table := _object(file.strip())) is not None:
+        told = json.dumps(table, separators=(",", ":"))
+    else:
+        lines = [line.strip() for line in file.strip().splitlines()]
+        told = "\n".join(line for line in lines if _PAIRS.fullmatch(line) or _object(line))
+    if not values_of(told):
+        raise ValueError("holds no values: no line name=number, no JSON object")
+    if len(told) > MOST_BYTES:
+        raise ValueError(f"tells {len(told):,} bytes of values, and {MOST_BYTES:,} are kept")
+    return told
 
 
 def last_line(kept: str) -> str:

@@ -43,7 +43,7 @@ CHUNK_BYTES: Final = 256 * KIB  # of file content per `BlobChunk`
 _NUMBERS: Final[dict[int, tuple[type[Any], int]]] = {
     1: (m.Hello, MIB),
     2: (m.Enroll, KIB),
-    3: (m.Heartbeat, 256 * KIB),
+    3: (m.Heartbeat, MIB),
     4: (m.Results, 2 * MIB),
     5: (m.Returned, MIB),
     6: (m.Goodbye, 64 * KIB),
@@ -64,6 +64,10 @@ _NUMBERS: Final[dict[int, tuple[type[Any], int]]] = {
     61: (m.Reply, LARGEST_FRAME),
     62: (m.Chunk, LARGEST_FRAME),
 }
+
+
+_FIRST_FIELDS: Final[dict[type[Any], int]] = {m.Heartbeat: 3, m.Hello: 10, m.BagSpec: 16}
+"""The number of fields that a message had when peers of older releases learned it."""
 
 
 class VersionError(ProtocolError):
@@ -92,10 +96,10 @@ def decode(frame: bytes | memoryview) -> Message:
         raise ProtocolError(f"{kind.name}: not a list that starts with a type number")
     if kind.versioned:
         _check_version(kind, row)
-    if len(row) != len(kind.checks) + 1:
+    if not kind.least <= len(row) - 1 <= len(kind.checks):
         raise ProtocolError(f"{kind.name}: {len(row) - 1} fields, expected {len(kind.checks)}")
     return kind.build(
-        *[check(value, where) for value, (check, where) in zip(row[1:], kind.checks, strict=True)]
+        *[check(value, where) for value, (check, where) in zip(row[1:], kind.checks, strict=False)]
     )
 
 
@@ -150,6 +154,7 @@ class _Kind:
     get: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Message]
     checks: tuple[tuple[Check, str], ...]
+    least: int  # fields that each release has sent
 
 
 def _kind(number: int, cls: type[Any], largest: int) -> _Kind:
@@ -160,7 +165,7 @@ def _kind(number: int, cls: type[Any], largest: int) -> _Kind:
         names.sort(key=lambda name: name != "protocol")
 
         def build(*values: Any) -> Message:
-            return typing.cast("Message", cls(**dict(zip(names, values, strict=True))))
+            return typing.cast("Message", cls(**dict(zip(names, values, strict=False))))
 
     return _Kind(
         name=cls.__name__,
@@ -168,14 +173,21 @@ def _kind(number: int, cls: type[Any], largest: int) -> _Kind:
         largest=largest,
         versioned=versioned,
         plain="body" in names,
-        get=_results if cls is m.Results else _getter(names),
+        get=_spec if cls is m.BagSpec else _results if cls is m.Results else _getter(names),
         build=build,
         checks=tuple((check_for(hints[name], name), f"{cls.__name__}.{name}") for name in names),
+        least=_FIRST_FIELDS.get(cls, len(names)),
     )
 
 
 def _results(message: m.Results) -> tuple[Any, ...]:
     return message.serial, [one[: m.TOLD_BY_WORKER] for one in message.results]
+
+
+def _spec(message: m.BagSpec) -> tuple[Any, ...]:
+    """One without limits is told as workers of older releases know it."""
+    row = tuple(getattr(message, field.name) for field in fields(m.BagSpec))
+    return row if any(row[_FIRST_FIELDS[m.BagSpec] :]) else row[: _FIRST_FIELDS[m.BagSpec]]
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -74,12 +74,17 @@ def keep_pair(path: Path) -> KeyPair:
     try:
         held = read_private_json(path, "a key pair")
     except FileNotFoundError:
-        pair = new_pair()
-        write_private(path, json.dumps(asdict(pair)))
-        return pair
+        return renew_pair(path)
     pair = KeyPair(held.get("public", ""), held.get("secret", ""))
     if not (is_key(pair.public) and is_key(pair.secret)):
         raise UsageError(f"{path} does not hold a key pair. Remove it to have a new one made.")
+    return pair
+
+
+def renew_pair(path: Path) -> KeyPair:
+    """Another pair in this file."""
+    pair = new_pair()
+    write_private(path, json.dumps(asdict(pair)))
     return pair
 
 

@@ -15,7 +15,7 @@ from bats.common.money import Money, show
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket
 from bats.deploy import payload, settings
-from bats.deploy.ec2.account import AT_ONCE, Account, Instance, Settings
+from bats.deploy.ec2.aws_api import AT_ONCE, Account, Instance, Settings
 from bats.deploy.ec2.errors import backend_error
 from bats.deploy.ec2.user_data import Source, exit_code, fetched, taken_away, user_data
 from bats.deploy.exit_codes import verdict
@@ -157,12 +157,12 @@ class Ec2:
         if self._uploaded != name:
             self._account.put(name, built.data)
             self._uploaded = name
-        source = fetched(built, self._account.url(name), payload.build(plain=True).requires)
+        source = fetched(built, self._account.url(name))
         return replace(source, setup=(*given.setup, *source.setup))
 
     def _run(self, source: Source, ticket: Ticket) -> Sighting:
         try:
-            data = user_data(source, ticket, spot=self._settings.spot)
+            data = user_data(source, ticket, self._settings.user, spot=self._settings.spot)
         except ValueError as error:
             raise RefusedError(f"offering {self._offering.name}: {error}") from error
         told = self._account.run(ticket.machine, data)

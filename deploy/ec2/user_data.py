@@ -3,24 +3,25 @@
 The text is handed to Amazon and can be read on the instance by everything that runs there, so the
 ticket in it is good once, and not for long. The instance always ends itself: when a line of the
 set-up fails, when that takes longer than the lease, and when the worker ends, whatever the reason.
+The worker and its tasks run as a user without rights, who can neither end this script nor gain any;
+the script stays root's, and powers off when the lease that the worker writes down is over.
 Of a command that is killed the shell prints all, its here-document too: the ticket is opened first.
 """
 
 import base64
 import gzip
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from bats.common.ticket import Ticket, to_json
-from bats.deploy.payload import Payload
+from bats.deploy.payload import REQUIREMENTS, Payload
 
 LIMIT_BYTES: Final = 16_384  # of what is sent, before base64
 WORD: Final = "bats: the worker ended with"
 NOTICE: Final = "bats: Amazon takes this instance away:"
 POWER_OFF: Final = "shutdown -h now"
-LATER_SECONDS: Final = 10  # the script writes the last word and powers off, if it still lives
+LATE_SECONDS: Final = 10  # after the lease, for a worker to end in order
 FOLDER: Final = "/opt/bats"
 
 SCRIPT: Final = """\
@@ -32,18 +33,41 @@ end() {{
     {power_off}
     exit
 }}
-(sleep {lease:.0f}; {power_off}) &
-watchdog=$!
+up() {{ local t; read -r t _ </proc/uptime; echo "${{t%%.*}}"; }}
+lease=$(mktemp)
+(
+ends=$(($(up) + {lease:.0f}))
+while left=$((ends - $(up))); [ $left -gt 0 ]; do
+    sleep $left
+    read -r told <"$lease" && [ "$told" -gt 0 ] && ends=$((told + {late}))
+done
+{power_off}
+) &
 (
 set -e
 {setup}
 )
 code=$?
 [ $code = 0 ] || end $code
-kill $watchdog
+as=()
+home=$HOME
+if [ {user} != root ]; then
+    id {user} >/dev/null 2>&1 || useradd --system --create-home --shell /bin/sh {user} || end 70
+    home=$(getent passwd {user} | cut -d: -f6)
+    chown {user} "$lease"
+    as=(setpriv --reuid {user} --regid {user} --init-groups --no-new-privs --)
+    as+=(env HOME="$home" USER={user} LOGNAME={user})
+fi
+groups=/sys/fs/cgroup own=/sys/fs/cgroup/bats.$$
+if [ -e $groups/cgroup.controllers ] && mkdir $own 2>/dev/null; then
+    echo +memory +pids >$groups/cgroup.subtree_control
+    chown {user} $own $own/cgroup.procs $own/cgroup.subtree_control
+    as=(sh -c 'echo 0 >"$0"; exec "$@"' $own/cgroup.procs "${{as[@]}}")
+fi
+cd "$home" || end 70
 exec 3<<'TICKET'
 {ticket}TICKET
-{worker} --ticket - --log json <&3 3<&- &
+"${{as[@]}}" {worker} --ticket - --log json --lease-file "$lease" <&3 3<&- &
 worker=$!
 exec 3<&-
 {watch}
@@ -79,7 +103,9 @@ data = urllib.request.urlopen({url!r}, timeout=60).read()
 assert hashlib.sha256(data).hexdigest() == {sha256!r}, "the worker was damaged on its way"
 zipfile.ZipFile(io.BytesIO(data)).extractall({folder!r})
 FETCH
-python3 -I {folder} try {folder} || python3 -m pip install -q --target {folder} {requires}"""
+python3 -I {folder} try {folder} ||
+    python3 -m pip install -q --target {folder} --require-hashes -r {folder}/{requirements}
+chmod -R a+rX {folder}"""
 RUN: Final = (
     "import runpy, sys; sys.path.insert(0, {folder!r}); "
     "runpy.run_module('bats.worker', run_name='__main__', alter_sys=True)"
@@ -94,24 +120,23 @@ class Source:
     worker: tuple[str, ...]  # the command that then starts it
 
 
-def fetched(payload: Payload, url: str, requires: Sequence[str]) -> Source:
+def fetched(payload: Payload, url: str) -> Source:
     """A worker fetched from a URL; where the compiled parts do not fit, pip adds them."""
-    setup = FETCH.format(
-        url=url, sha256=payload.sha256, folder=FOLDER, requires=shlex.join(requires)
-    )
+    setup = FETCH.format(url=url, sha256=payload.sha256, folder=FOLDER, requirements=REQUIREMENTS)
     return Source((setup,), ("python3", "-I", "-c", RUN.format(folder=FOLDER)))
 
 
-def user_data(source: Source, ticket: Ticket, *, spot: bool) -> bytes:
+def user_data(source: Source, ticket: Ticket, user: str, *, spot: bool) -> bytes:
     """The user data as boto3 takes it, compressed if long. Raises ValueError if still too long."""
-    single = replace(ticket, single_use=True, power_off=f"(sleep {LATER_SECONDS}; {POWER_OFF}) &")
     text = SCRIPT.format(
         word=WORD,
         power_off=POWER_OFF,
         lease=ticket.lease_seconds,
+        late=LATE_SECONDS,
+        user=user,
         setup="\n".join(source.setup) or ":",
         worker=shlex.join(source.worker),
-        ticket=to_json(single),
+        ticket=to_json(replace(ticket, single_use=True)),
         watch=WATCH_SPOT.replace("{notice}", NOTICE) if spot else "",
     ).encode()
     data = text if len(text) <= LIMIT_BYTES else gzip.compress(text, mtime=0)

@@ -18,7 +18,13 @@ from pathlib import Path
 
 REACH_SECONDS = 2.0
 PIP_SECONDS = 300.0
-PIP_BRIEF = ("--retries", "1", "--disable-pip-version-check", "--target")
+PIP_BRIEF = (  # and of files known by their hashes alone
+    "--require-hashes",
+    "--retries",
+    "1",
+    "--disable-pip-version-check",
+    "--target",
+)
 
 
 def probe(folder: str, *addresses: str) -> dict[str, object]:
@@ -35,7 +41,9 @@ def probe(folder: str, *addresses: str) -> dict[str, object]:
     }
 
 
-def install(archive_path: str, sha256: str, target_path: str, *requires: str) -> dict[str, object]:
+def install(
+    archive_path: str, sha256: str, target_path: str, requirements: str = ""
+) -> dict[str, object]:
     """Unpack beside the target, try it, and only then give it its name."""
     archive, target = Path(archive_path), Path(target_path)
     with archive.open("rb") as file:
@@ -48,8 +56,9 @@ def install(archive_path: str, sha256: str, target_path: str, *requires: str) ->
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(draft)
         archive.unlink()
-        if requires:
-            _run("-m", "pip", "install", "-q", "--no-input", *PIP_BRIEF, str(draft), *requires)
+        if requirements:
+            listed = ("-r", str(draft / requirements))
+            _run("-m", "pip", "install", "-q", "--no-input", *PIP_BRIEF, str(draft), *listed)
         _run("-I", str(draft), "try", str(draft))
         with contextlib.suppress(OSError):  # there already: another start was quicker
             draft.rename(target)

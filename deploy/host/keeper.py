@@ -193,13 +193,14 @@ def _module_of(command: tuple[str, ...]) -> str | None:
 
 def _preload(module: str) -> None:
     """Load all that a worker may; what fails here fails again in a worker, and is in its log."""
+    gc.disable()  # nothing that is loaded is garbage
     with contextlib.suppress(Exception):
+        importlib.import_module("bats.common.log")  # before any other that logs
         package = importlib.import_module(module)
         for part in pkgutil.walk_packages(package.__path__, f"{module}."):
             importlib.import_module(part.name)
         del sys.modules[f"{module}.__main__"]  # it is run under that name, once per worker
     gc.collect()
-    gc.disable()
     gc.freeze()  # so that the collector does not copy the pages that all workers share
 
 

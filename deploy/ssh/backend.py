@@ -27,10 +27,10 @@ from bats.deploy.protocol import (
     State,
 )
 from bats.deploy.ssh import host_list
-from bats.deploy.ssh.client import Client
 from bats.deploy.ssh.far_host import Host
 from bats.deploy.ssh.places import Places
 from bats.deploy.ssh.routes import Ways
+from bats.deploy.ssh.ssh_program import Client
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""One far host: puts the worker there when it is absent, and has it do what `host.py` offers."""
+"""One far host: puts the worker there when it is absent, and has it do what `verbs.py` offers."""
 
 import asyncio
 import importlib.resources
@@ -14,7 +14,7 @@ from bats.deploy import payload
 from bats.deploy.host import verbs
 from bats.deploy.host.roster import STOP_GRACE_SECONDS
 from bats.deploy.protocol import BusyError, RefusedError, Sighting
-from bats.deploy.ssh.client import Client
+from bats.deploy.ssh.ssh_program import Client
 
 ANSWER_SECONDS: Final = 60.0
 COPY_SECONDS: Final = 300.0
@@ -42,7 +42,7 @@ class Host:
         self._folder = folder
         self._pythons = pythons or PYTHONS
         self._roster = roster
-        self._worker: tuple[str, ...] = ()  # the command that does what `host.py` offers
+        self._worker: tuple[str, ...] = ()  # the command that does what `verbs.py` offers
         self._preparing = asyncio.Lock()
 
     async def prepare(self) -> None:
@@ -101,10 +101,15 @@ class Host:
         if copied.code:
             raise RefusedError(f"The worker cannot be copied to {self.name}: {copied.complaint}")
         done = await self._bootstrap(
-            INSTALL_SECONDS, "install", archive, packed.sha256, target, *packed.requires
+            INSTALL_SECONDS,
+            "install",
+            archive,
+            packed.sha256,
+            target,
+            *filter(None, [packed.requirements]),
         )
         if done["error"]:
-            how = f"{self.name}'s own pip, as its Python differs, " if packed.requires else ""
+            how = f"{self.name}'s own pip, as its Python differs, " if packed.requirements else ""
             raise RefusedError(
                 f"The worker cannot be installed on {self.name}: {how}said: {done['error']}"
             )

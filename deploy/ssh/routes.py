@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bats.deploy.protocol import RefusedError
-from bats.deploy.ssh.client import Client
 from bats.deploy.ssh.far_host import Host
 from bats.deploy.ssh.places import Places
+from bats.deploy.ssh.ssh_program import Client
 from bats.deploy.ssh.tunnel import Tunnel
 
 

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from bats.deploy.protocol import BackendError, BusyError
-from bats.deploy.ssh.client import Client, explain
+from bats.deploy.ssh.ssh_program import Client, explain
 
 OPEN_SECONDS: Final = 20.0
 RETRY_FIRST_SECONDS: Final = 1.0

@@ -1,6 +1,6 @@
 """Looking at bags that no master serves: the same questions, answered from the store on disk."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +29,16 @@ class Archive:
             yield part
 
     async def _answer(self, verb: str, body: Body, parts: list[Body]) -> Body:
+        from bats.master.queries.by_verb import OF_A_MASTER, QUERIES
         from bats.master.queries.question import Question
-        from bats.master.queries.verbs import OF_A_MASTER, QUERIES
 
         if verb not in QUERIES or verb in OF_A_MASTER:
             raise self._why
 
-        async def part(piece: Body) -> None:
-            parts.append(piece)
+        async def part(piece: Mapping[str, Any]) -> None:
+            parts.append(dict(piece))
 
-        answer = await QUERIES[verb](Question(self._open, None, body, part))
+        answer = dict(await QUERIES[verb](Question(self._open, None, body, part)))
         if verb in {"bags", "status"}:
             for bag in answer.get("bags", [answer]):
                 if bag["state"] in {"queued", "running"}:

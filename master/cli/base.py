@@ -8,22 +8,18 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 import click
 
-from bats.common.money import Money, as_decimal
+from bats.common.escapes import harmless_in_json
+from bats.master.api.money_as_text import money_as_text
+from bats.master.cli.display.terminal import drawn_on
 
 T = TypeVar("T")
 
 VERSION: Final = 1
 """The version of what `--json` prints; raised when a reader of an older one would err."""
-
-_MONEY: Final = frozenset(
-    {"budget", "limit", "spent", "reserved", "left", "price", "cost", "cushion", "committed",
-     "chosen_committed", "raised", "median_cost", "low_cost", "high_cost", "saved_cost",
-     "settled", "cost_share"}
-)  # fmt: skip
 
 # rich-click takes a while to load, so it is loaded for whoever reads help on a terminal.
 if sys.stdout.isatty() and "--help" in sys.argv and not os.environ.get("NO_COLOR"):
@@ -40,8 +36,10 @@ class Common:
 
     as_json: bool = False
     quiet: bool = False
+    raw: bool = False
     access: Path | None = None
     state_named: Path | None = None
+    aside: bool = False  # words go to standard error: what tasks wrote is on standard output
 
     @property
     def state(self) -> Path:
@@ -50,40 +48,41 @@ class Common:
 
         return (self.state_named or default_state()).expanduser()
 
-    def facts(self, facts: Mapping[str, Any], text: Callable[[], str | None]) -> None:
-        """Print facts as JSON, or as a person reads them."""
+    def facts(
+        self, facts: Mapping[str, Any], text: Callable[[], str | None], kind: Any = None
+    ) -> None:
+        """Print facts of that type as JSON, or as a person reads them."""
         if self.as_json:
-            print(as_json(facts), flush=True)
+            print(as_json(facts, kind), flush=True)
         elif said := text():
-            print(said, flush=True)
+            print(said, file=self._out, flush=True)
 
     def note(self, text: str) -> None:
         """Something on the way; not for programs, not in quiet."""
         if not (self.quiet or self.as_json):
-            print(text, flush=True)
+            print(text, file=self._out, flush=True)
+
+    @property
+    def _out(self) -> TextIO:
+        return sys.stderr if self.aside else sys.stdout
 
 
-def as_json(facts: Mapping[str, Any]) -> str:
-    """One object in one line. Money is text, exact: `"0.0125"`."""
-    return json.dumps({"bats": VERSION, **readable(facts)}, ensure_ascii=False, default=str)
-
-
-def readable(value: Any, key: str = "") -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): readable(part, str(name)) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [readable(part, key) for part in value]
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if key in _MONEY and type(value) is int:
-        return f"{as_decimal(Money(value)).normalize():f}"
-    return value
+def as_json(facts: Mapping[str, Any], kind: Any = None) -> str:
+    """One object in one line. Money, which their `kind` tells, is text, exact: `"0.0125"`."""
+    told = {"bats": VERSION, **money_as_text(facts, kind)}
+    return harmless_in_json(json.dumps(told, ensure_ascii=False, default=str))
 
 
 def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     common = ctx.ensure_object(Common)
     if value and option.name:
         setattr(common, option.name, value)
+
+
+def _show_raw(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    _keep(ctx, option, value)
+    if value:
+        sys.stdout = drawn_on()
 
 
 def _common_options() -> list[click.Parameter]:
@@ -93,6 +92,8 @@ def _common_options() -> list[click.Parameter]:
                      help='Print facts as JSON: {"bats": 1, ...}.'),
         click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_keep,
                      help="Print only what was asked for: ids, no progress."),
+        click.Option(["--raw"], is_flag=True, expose_value=False, callback=_show_raw,
+                     help="Print names and outputs as they are, control characters too."),
         click.Option(["--access"], type=click.Path(path_type=Path, dir_okay=False),
                      expose_value=False, callback=_keep, metavar="FILE",
                      help="The access file of the master meant (default: the state folder's)."),

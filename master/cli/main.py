@@ -1,50 +1,78 @@
 """The program `bats`: finds the command, and says in one sentence what went wrong."""
 
+import contextlib
 import os
+import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Final
+from typing import Any, Final, TextIO, cast
 
 import click
 
 from bats.common.errors import BatsError
+from bats.common.escapes import harmless
 from bats.master.cli.base import Command, Group
+from bats.master.cli.display.terminal import Shown
 
 INTERRUPTED: Final = 130
 _BUG: Final = 70
+_ALIKE: Final = 0.7  # of an option mistyped and one that is meant
 
-COMMANDS: Final = (
-    "run",
-    "master",
-    "worker",
-    "submit",
-    "simulate",
-    "schedules",
-    "choose",
-    "status",
-    "watch",
-    "logs",
-    "results",
-    "report",
-    "explain",
-    "cancel",
-    "retry",
-    "resume",
-    "machines",
-    "clouds",
-    "access",
-)
+COMMANDS: Final = {
+    "run": "Runs a sweep: samples, offers schedules, executes the chosen one, tells what it cost.",
+    "master": "Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on.",
+    "worker": "Runs tasks for a master, as a machine of it.",
+    "submit": "Submits a bag of tasks and prints its number.",
+    "simulate": "Simulates a bag without running it: what would it cost, and how long would it "
+    "take?",
+    "schedules": "Shows the schedules that a bag offers after its sample.",
+    "frontier": "Shows what strategies for unreliable machines would come to, by what the bag "
+    "has learned.",
+    "choose": "Chooses a schedule, by name or by a limit; also to change one's mind later.",
+    "allow": "Allows a bag more money or time; what was chosen stays.",
+    "drop": "Does without tasks that wait or run, so that time or money lasts for the others.",
+    "status": "Shows how bags are doing.",
+    "watch": "Shows a bag live and waits for its end.",
+    "logs": "Prints the output of a task; of all tasks, each line with its number, with --follow.",
+    "results": "Prints parameters, values, exit codes, times and machines of the tasks that "
+    "have ended.",
+    "report": "Writes a report: promise and outcome, where the money went, decisions, "
+    "failures, machines.",
+    "explain": "Answers why: of a bag's plan, or of one task.",
+    "learned": "Shows what earlier bags tell of a command's runtimes: offers of the next bag "
+    "count on it.",
+    "cancel": "Ends a bag: running tasks are killed, machines stopped, results kept.",
+    "retry": "Tries failed tasks again, also of a bag that has ended.",
+    "pause": "Lets a bag stand still: it begins and buys nothing; what runs may end in its "
+    "paid time.",
+    "resume": "Goes on with a bag that stands still: paused, cancelled, or left by its master.",
+    "weigh": "Gives a bag another part of the machines that bags share, while they run.",
+    "cap": "Caps what all bags of a master, or of a user, may spend in all.",
+    "machines": "Lists the machines of a bag, and those that live and are in no bag's books.",
+    "clouds": "Writes, checks and shows the clouds file: which machines can be had, at what price.",
+    "access": "Shows the access files of the master of this state folder.",
+}
+"""Each command with the first sentence of its help: to list them, none has to be loaded."""
+
 _MODULES: Final = {
     "worker": "master",
     "watch": "status",
     "access": "master",
     "choose": "schedules",
+    "frontier": "schedules",
+    "allow": "control",
+    "drop": "control",
+    "learned": "explain",
     "cancel": "control",
     "retry": "control",
+    "pause": "control",
     "resume": "control",
+    "weigh": "control",
+    "cap": "control",
 }
 
 EPILOG = """\b
@@ -62,7 +90,13 @@ Completion: eval "$(_BATS_COMPLETE=bash_source bats)"
 
 
 class Lazy(Group):
-    """Knows the commands by name; imports one when it is called."""
+    """Knows the commands by name and first sentence; imports one when it is called."""
+
+    _listing = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        super().format_help(ctx, formatter)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -72,6 +106,8 @@ class Lazy(Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        if self._listing:
+            return click.Command(cmd_name, help=COMMANDS[cmd_name])
         module = import_module(f"bats.master.cli.commands.{_MODULES.get(cmd_name, cmd_name)}")
         found = getattr(module, cmd_name)
         assert isinstance(found, Command | Group)
@@ -89,6 +125,12 @@ def bats() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code; whatever happens is told on stderr."""
+    shown = sys.stdout if "--help" in sys.argv else cast("TextIO", Shown(sys.stdout))
+    with contextlib.redirect_stdout(shown):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         done = bats.main(args=arguments, prog_name="bats", standalone_mode=False)
     except click.ClickException as error:
@@ -115,16 +157,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(sentence: str, code: int) -> int:
-    print(f"bats: {sentence}", file=sys.stderr)
+    print(harmless(f"bats: {sentence}"), file=sys.stderr)
     return code
 
 
 def _sentence(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption):
+        known = [name.lstrip("-") for name in error.possibilities or ()]
+        near = get_close_matches(error.option_name.lstrip("-"), known, 1, _ALIKE)
+        end = f"; did you mean --{near[0]}?" if near else "."
+        return f"There is no option {error.option_name}{end} See `{_path(error)} --help`."
+    if isinstance(error, click.BadParameter) and type(error) is click.BadParameter:
+        hint = error.param_hint or (error.param and error.param.get_error_hint(error.ctx)) or ""
+        name = " / ".join([hint] if isinstance(hint, str) else hint).strip("'[]")
+        wrong = _in_words(error.message)
+        return f"{name}: {wrong}{'' if wrong.endswith('?') else '.'} See `{_path(error)} --help`."
     said = " ".join(error.format_message().split())
     if isinstance(error, click.UsageError) and error.ctx:
         said = said if said.endswith("?") else f"{said.rstrip('.')}."
-        said = f"{said} See `{error.ctx.command_path} --help`."
+        said = f"{said} See `{_path(error)} --help`."
     return said
+
+
+def _in_words(message: str) -> str:
+    """A complaint of click's about a value, without the letters of mathematics."""
+    said = " ".join(message.split()).rstrip(".")
+    said = re.sub(r"is not a valid integer( range)?$", "is not a whole number", said)
+    said = re.sub(r"^(.*) is not in the range x>=(\d+)$", r"should be \2 or more, not \1", said)
+    within = r"^(.*) is not in the range (\d+)<=x<=(\d+)$"
+    return re.sub(within, r"should be from \2 to \3, not \1", said)
+
+
+def _path(error: click.UsageError) -> str:
+    return error.ctx.command_path if error.ctx else "bats"
 
 
 def _written_down() -> str:

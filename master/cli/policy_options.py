@@ -15,14 +15,8 @@ class PolicyName(click.ParamType[str]):
 
     name = "name"
 
-    def __init__(self, which: Which) -> None:
-        self._which = which
-
-    def _names(self) -> tuple[str, ...]:
-        from bats.master.sweep import policy
-
-        names: tuple[str, ...] = getattr(policy, self._which)()
-        return names
+    def __init__(self, names: Callable[[], tuple[str, ...]]) -> None:
+        self._names = names
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         if value not in self._names():
@@ -36,6 +30,30 @@ class PolicyName(click.ParamType[str]):
         return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
 
 
+def _of_sweep(which: Which) -> Callable[[], tuple[str, ...]]:
+    """The names that a sweep file may have there."""
+
+    def names() -> tuple[str, ...]:
+        from bats.master.sweep import policy
+
+        found: tuple[str, ...] = getattr(policy, which)()
+        return found
+
+    return names
+
+
+class _Strategy(click.ParamType[str]):
+    name = "strategy"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        from bats.master.sweep.policy import read_strategy
+
+        try:
+            return read_strategy(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 class _Prudence(click.FloatRange):
     """A range lets through what is no number at all."""
 
@@ -47,14 +65,17 @@ class _Prudence(click.FloatRange):
 
 
 _OPTIONS: Final = (
-    click.option("--tail", type=PolicyName("tails"), metavar="NAME",
+    click.option("--tail", type=PolicyName(_of_sweep("tails")), metavar="NAME",
                  help="What idle machines copy when no task waits: none, random, stochastic, "
-                 "stochastic+random (usual) or migration+replication; perfect for simulate alone."),
-    click.option("--provisioner", type=PolicyName("provisioners"), metavar="NAME",
+                 "stochastic+random (usual), migration+replication or ntdmr; perfect for simulate "
+                 "alone."),
+    click.option("--strategy", type=_Strategy(), metavar="STRATEGY",
+                 help="Of the tail ntdmr, for unreliable machines: N, T, D and M_r or a name."),
+    click.option("--provisioner", type=PolicyName(_of_sweep("provisioners")), metavar="NAME",
                  help="Which machines are bought: timetable (usual), paper or cost-blind."),
-    click.option("--planner", type=PolicyName("planners"), metavar="NAME",
+    click.option("--planner", type=PolicyName(_of_sweep("planners")), metavar="NAME",
                  help="What the mixes of schedules come from: knapsack (usual) or milp."),
-    click.option("--sampling", type=PolicyName("samplings"), metavar="NAME",
+    click.option("--sampling", type=PolicyName(_of_sweep("samplings")), metavar="NAME",
                  help="How runtimes are learned: regression (usual), implicit or none."),
     click.option("--prudence", type=_Prudence(min=0), metavar="NUMBER",
                  help="How much room is kept for longer tasks: 1 is usual, 0 is none."),
@@ -62,7 +83,7 @@ _OPTIONS: Final = (
 _SEED: Final = click.option(
     "--seed", type=click.IntRange(0), help="What chance begins from: which tasks are sampled (0)."
 )
-_NAMES: Final = ("tail", "provisioner", "planner", "sampling", "prudence")
+_NAMES: Final = ("tail", "strategy", "provisioner", "planner", "sampling", "prudence")
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,12 +1,19 @@
 """Questions to a bag that several commands ask, and options that they share."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 import click
 
+from bats.common.errors import UsageError
+from bats.common.money import Money, currency_apart, money
+from bats.common.units import seconds
+from bats.master.api.asking import ask as ask_of
+from bats.master.api.requests import OfBag, Request
+from bats.master.cli.access import look
 from bats.master.cli.base import Common, run
-from bats.master.cli.connection import look
+
+R = TypeVar("R")
 
 
 class BagName(click.ParamType[int | str]):
@@ -23,14 +30,33 @@ class BagName(click.ParamType[int | str]):
 bag_argument = click.argument("bag", type=BagName(), default="last")
 
 
-def ask(common: Common, verb: str, **body: Any) -> dict[str, Any]:
+def ask(common: Common, request: Request[R]) -> R:
     """One question, one answer."""
 
-    async def asking() -> dict[str, Any]:
+    async def asking() -> R:
         async with look(common) as client:
-            return await client.ask(verb, **body)
+            return await ask_of(client, request)
 
     return run(asking())
+
+
+def change(common: Common, request: OfBag[R], words: Callable[[R], str]) -> None:
+    """Have a bag changed, and say so in words; in quiet, its number alone."""
+    answer = ask(common, request)
+    facts = cast("Mapping[str, Any]", answer)
+    common.facts(
+        facts, lambda: str(facts["bag"]) if common.quiet else words(answer), request.reply()
+    )
+
+
+def limits(budget: str | None, deadline: str | None) -> tuple[Money | None, float | None]:
+    """The money and the seconds that a user allows. Raises UsageError."""
+    try:
+        at_most = None if budget is None else money(currency_apart(budget)[0])
+        within = None if deadline is None else seconds(deadline)
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+    return at_most, within
 
 
 def exit_code(status: Mapping[str, Any]) -> int:

@@ -2,23 +2,28 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import click
 
 from bats.common.errors import UsageError
-from bats.common.money import currency_apart
-from bats.common.units import seconds
+from bats.common.money import Money, currency_apart
+from bats.common.offering import Offering
+from bats.common.units import seconds, show_octets
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words
 
 if TYPE_CHECKING:
+    from bats.master.api.replies import Submitted
     from bats.master.client import Client
-    from bats.master.clouds.reading import Clouds
+    from bats.master.clouds.clouds import Clouds
     from bats.master.sweep.sweep import Sweep
+    from bats.master.sweep.work import Work
+    from bats.master.sweep.workflow.task_list import Emulation
 
+_MOST_NOTES: Final = 8
 _FEW: Final = 3  # commands shown from each end
 
 _OPTIONS: Final = (
@@ -31,6 +36,8 @@ _OPTIONS: Final = (
     click.option("--csv", "csv_file", default="", metavar="FILE", help="A task for each row."),
     click.option("--name", help="What to call the bag."),
     click.option("--timeout", help="How long a task may run: 90s, 1h 30m."),
+    click.option("--memory", help="What a task may use of memory, killed if it takes more: 2G."),
+    click.option("--pids", type=int, help="How many processes and threads a task may have."),
     click.option("--retries", type=int, help="How often a failed task is tried again (1)."),
     click.option("--max-failures", type=int,
                  help="So many failed tasks pause the bag (the first dozen alike)."),
@@ -44,10 +51,16 @@ _OPTIONS: Final = (
     click.option("--pick", metavar="SCHEDULE",
                  help="Choose beforehand: cheapest, cheapest+10%, cheapest+20%, balanced, "
                  "fastest-20%, fastest-10% or fastest."),
+    click.option("--notify", metavar="COMMAND",
+                 help="Run by the master when somebody should know, with JSON on standard input."),
     policy_and_seed_options,
     click.option("--term", metavar="DURATION", hidden=True),
     click.option("-y", "--yes", is_flag=True,
                  help="Ask nothing: the balanced schedule, unless a limit or --pick says more."),
+    click.option("--emulate", type=click.Choice(["sleep", "processor"]),
+                 help="Of a recorded workflow: each task takes its time, asleep or at work."),
+    click.option("--speedup", type=click.FloatRange(min=0, min_open=True), default=1.0,
+                 show_default=False, help="With --emulate: so many times as fast."),
     click.option("--dry-run", is_flag=True, help="Show what would be run, and run nothing."),
 )  # fmt: skip
 
@@ -56,7 +69,7 @@ _OPTIONS: Final = (
 class Wanted:
     """The wishes that the options say."""
 
-    sweep: "Sweep"
+    sweep: "Work"
     clouds: "Clouds | None"  # None: none named, the master's
     rule: str  # "": nothing was decided beforehand
 
@@ -78,7 +91,8 @@ def wanted(
     budget = given["budget"] and in_currency(given["budget"], found.currency if found else "")
     file, lines, words = _file_and_words(words, given, after=after)
     keys = (
-        "name", "timeout", "retries", "max_failures", "cwd", "compat", "budget", "deadline", "pick",
+        "name", "timeout", "memory", "pids", "retries", "max_failures", "cwd", "compat", "budget",
+        "deadline", "pick", "notify",
     )  # fmt: skip
     sweep = from_arguments(
         words,
@@ -90,13 +104,32 @@ def wanted(
         lines=lines,
         settings={key: given[key] for key in keys} | {"budget": budget},
         policy=policy_given(given, "seed"),
+        emulation=_emulation(given),
     )
+    _tell(getattr(sweep, "notes", ()))
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
     usual = "fastest" if limited else "balanced" if given["yes"] else ""
     if given["term"] is not None:
         _seconds(given["term"], "--term")
         click.echo(f"{TERM}.", err=True)
     return Wanted(sweep, found, sweep.pick or usual)
+
+
+def _emulation(given: Mapping[str, Any]) -> "Emulation | None":
+    from bats.master.sweep.workflow.task_list import Emulation
+
+    if given["emulate"] is None:
+        return None
+    return Emulation(given["emulate"] == "processor", given["speedup"])
+
+
+def _tell(notes: Sequence[str]) -> None:
+    """Tell what of a file means nothing here."""
+    for note in notes[:_MOST_NOTES]:
+        click.echo(f"bats: {note}.", err=True)
+    if len(notes) > _MOST_NOTES:
+        more = len(notes) - _MOST_NOTES
+        click.echo(f"bats: and {more:,} more of that kind.", err=True)
 
 
 _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
@@ -123,12 +156,15 @@ def _seconds(text: str | None, option: str) -> float | None:
         raise UsageError(f"{option}: {error}.") from None
 
 
+_OF_COMMANDS: Final = "{}$;|<>"  # no name of a sweep file has these
+
+
 def _file_and_words(
     words: Sequence[str], given: Mapping[str, Any], *, after: bool
 ) -> tuple[str, Any, Sequence[str]]:
     """The first word is a sweep file, or - for standard input, if no `--` stands before it.
 
-    Where values follow after `:::` it is a command.
+    Where values follow after `:::`, or a - at the end, it is a command.
     """
     from bats.master.sweep.one_liner import is_one_liner
 
@@ -136,31 +172,53 @@ def _file_and_words(
         raise click.UsageError("Name a sweep file, or give a command after `--`.")
     if after or (is_one_liner(words) and words[0] != "-"):
         return "", None, words
+    if words[-1] == "-" and not Path(words[0]).is_file():
+        words = ("-", *words[:-1])
     first, rest = words[0], words[1:]
     if first == "-":
         return "", sys.stdin, rest
     makes = given["parameters"] or given["zipped"] or given["array"] or given["csv_file"]
     if makes and not Path(first).is_file():
         return "", None, words
+    if set(first) & set(_OF_COMMANDS) and not Path(first).exists():
+        raise UsageError(
+            f"There is no sweep file called {first!r}. A command stands after `--`, "
+            "before `:::` and values, or beside `-` for lines of standard input."
+        )
     return first, None, rest
 
 
-async def submit(client: "Client", want: Wanted, **more: Any) -> dict[str, Any]:
+async def submit(client: "Client", want: Wanted, **more: Any) -> "Submitted":
     """The master's answer."""
-    from bats.master import submission
+    from bats.master import submitting
 
     if want.clouds is None:
-        return await submission.submit(client, want.sweep, **more)
+        return await submitting.submit(client, want.sweep, **more)
     more["currency"] = want.clouds.currency
-    return await submission.submit(client, want.sweep, want.clouds.offerings, **more)
+    return await submitting.submit(client, want.sweep, want.clouds.offerings, **more)
 
 
-def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
+class DryRun(TypedDict):
+    name: str
+    tasks: int
+    first: list[str]
+    last: list[str]
+    budget: Money | None
+    deadline_seconds: float | None
+    rule: str
+    policy: dict[str, Any]
+    steps: NotRequired[list[dict[str, Any]]]
+    offerings: NotRequired[tuple[Offering, ...]]
+
+
+def dry_run(want: Wanted) -> tuple[DryRun, str]:
     """The plan of a dry run, as facts and in words."""
+    from bats.master.sweep.workflow.drawing import drawing, facts_of
+
     sweep = want.sweep
     first = range(min(_FEW, sweep.count))
     last = range(max(len(first), sweep.count - _FEW), sweep.count)
-    facts: dict[str, Any] = {
+    facts: DryRun = {
         "name": sweep.name,
         "tasks": sweep.count,
         "first": [sweep.preview(k) for k in first],
@@ -171,14 +229,18 @@ def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
         "policy": dict(sweep.policy),
     }
     lines = [f"{sweep.name}: {count(sweep.count, 'task')}"]
+    if sweep.graph is not None:
+        facts["steps"] = facts_of(sweep.graph)
+        lines[0] += f" in {count(len(sweep.graph.steps), 'step')}"
+        lines += [f"  {line}" for line in drawing(sweep.graph)]
     width = len(str(sweep.count - 1))
     lines += [f"  {k:>{width}}  {said}" for k, said in zip(first, facts["first"], strict=True)]
     if last and last[0] > len(first):
         lines.append(f"  {'…':>{width}}")
     lines += [f"  {k:>{width}}  {said}" for k, said in zip(last, facts["last"], strict=True)]
-    lines.append(f"each: {_each(sweep)}")
+    lines += _each_of(sweep)
     if want.clouds is not None:
-        facts["offerings"] = [asdict(one) for one in want.clouds.offerings]
+        facts["offerings"] = want.clouds.offerings
         lines.append("machines that may be asked for:")
         for one in want.clouds.offerings:
             price = "free" if one.free else (
@@ -198,12 +260,31 @@ def dry_run(want: Wanted) -> tuple[dict[str, Any], str]:
     return facts, "\n".join(lines)
 
 
-def _each(sweep: "Sweep") -> str:
+def _each_of(work: "Work") -> list[str]:
+    """Lines on each task; of a workflow, step by step where they differ."""
+    from bats.master.sweep.sweep import Sweep
+
+    if isinstance(work, Sweep):
+        return [f"each: {_each(work, work.retries)}"]
+    each = [
+        _each(step, 1 if retries is None else retries)
+        for step, retries in zip(work.steps, work.retries, strict=True)
+    ]
+    if len(set(each)) == 1:
+        return [f"each: {each[0]}"]
+    return [f"each of {step.name}: {said}" for step, said in zip(work.steps, each, strict=True)]
+
+
+def _each(sweep: "Sweep", retries: int) -> str:
     said = [count(sweep.slots, "slot")]
     if sweep.timeout_seconds:
         said.append(f"at most {duration(sweep.timeout_seconds)}")
-    said.append("tried again " + ("never" if not sweep.retries else f"{sweep.retries} times"
-                                  if sweep.retries > 1 else "once"))  # fmt: skip
+    if sweep.memory_bytes:
+        said.append(f"killed above {show_octets(sweep.memory_bytes)} of memory")
+    if sweep.pids:
+        said.append(f"at most {sweep.pids} processes and threads")
+    said.append("tried again " + ("never" if not retries else f"{retries} times"
+                                  if retries > 1 else "once"))  # fmt: skip
     return ", ".join(said) + " if it fails"
 
 

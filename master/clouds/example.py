@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from bats.master.clouds.found import Found, Queue
+from bats.master.clouds.discovery import Found, Queue
 
 _MOST_MACHINES: Final = 32  # of one kind, to begin with
 _MOST_HOSTS: Final = 8

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.deploy.registry import names
-from bats.master.checked import Checked, Reads, Whole, amount, duration, fail, suggestion
+from bats.master.model_checks import Checked, Reads, Whole, amount, duration, fail, suggestion
 from bats.master.userfile import Written
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}")
@@ -45,6 +45,7 @@ class OfferingTable(Checked):
     lease: Annotated[float | None, Reads(duration, _DURATION)] = None
     max: Annotated[Whole | None, Field(ge=1, le=100_000)] = None
     slots: Annotated[Whole, Field(ge=1, le=10_000)] = 1
+    reliable: bool | None = None
     priced: str = Field("", max_length=200)
     settings: dict[str, Any] = Field({})
 

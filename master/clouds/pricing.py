@@ -12,9 +12,9 @@ from bats.common.money import Money, as_decimal
 from bats.common.offering import Offering
 from bats.deploy.protocol import Price, Priced, Site
 from bats.deploy.registry import backend
-from bats.master.checked import check
 from bats.master.clouds.model import CloudsFile
 from bats.master.clouds.reading import price_of_atu
+from bats.master.model_checks import check
 from bats.master.userfile import read_document
 
 DOLLARS: Final = frozenset({"$", "USD", "US$"})

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +11,9 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy import settings
 from bats.deploy.registry import BACKENDS
-from bats.master.checked import check
+from bats.master.clouds.clouds import Clouds
 from bats.master.clouds.model import CloudsFile, OfferingTable
+from bats.master.model_checks import check
 from bats.master.userfile import Document, read_document, sentence
 
 HERE: Final = "bats-clouds.toml"
@@ -32,15 +32,6 @@ _LEASE_SECONDS: Final = 60.0
 """Long enough to start, to join, and for a network to be away; EC2 sets a machine up meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clouds:
-    """The offerings of one file; `path` is "" when there is none."""
-
-    offerings: tuple[Offering, ...]
-    currency: str = "$"
-    path: str = ""
-
-
 def find_clouds(environment: Mapping[str, str] = os.environ) -> Path | None:
     """The file meant when none is named: $BATS_CLOUDS, this folder's, the user's."""
     if named := environment.get(VARIABLE):
@@ -53,7 +44,10 @@ def find_clouds(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def clouds(path: str | Path = "") -> Clouds:
-    """The clouds of that file, or of the one found, or this computer. Raises UsageError."""
+    """The clouds of that file, or of the one found, or this computer. Raises UsageError.
+
+    bag = master.submit("sweep.toml", offerings=clouds("mine.toml").offerings)
+    """
     found = Path(path) if path else find_clouds()
     return load(found) if found else this_computer()
 
@@ -114,6 +108,7 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
         backend=table.backend,
         settings=given,
         priced=table.priced,
+        reliable=_is_reliable(table),
     )
     try:
         _check_settings(offering)
@@ -126,6 +121,13 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
             "kind may run at the same time."
         )
     return offering
+
+
+def _is_reliable(table: OfferingTable) -> bool:
+    """Spot instances are not, unless the file says otherwise."""
+    if table.reliable is None:
+        return not table.settings.get("spot")
+    return table.reliable
 
 
 def _beside(table: OfferingTable, folder: Path) -> dict[str, Any]:

@@ -2,44 +2,52 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from bats.common.messages import BagId, Outcome
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import AwaitNews, GetBags, GetStatus
 from bats.master.bag import OPEN, PAUSED, Bag, bag_from, ways_out
-from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.plain_data import plain
-from bats.master.queries.question import Body, LiveBag, Question
+from bats.master.queries.question import KnownBag, LiveBag, Question
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
-async def bags(question: Question) -> Body:
+@takes(GetBags)
+async def bags(question: Question, _: GetBags) -> replies.Bags:
     running = question.running
-    rows = await question.read(partial(_rows, running=running.id if running else None))
-    return {"bags": [_told(row, last, running) for row, last in rows]}
+    rows = await question.read(partial(_rows, running=frozenset(running)))
+    return {"bags": [_told(row, last, running.get(row.id)) for row, last in rows]}
 
 
-async def status(question: Question) -> Body:
-    number = await question.bag()
+@takes(GetStatus)
+async def status(question: Question, want: GetStatus) -> replies.Status:
+    return await status_of(question, await question.bag(want.bag))
+
+
+async def status_of(question: Question, number: BagId) -> replies.Status:
+    """Its status, by a master that has it in memory, or as the store was last told."""
     if at_work := question.at_work(number):
-        return status_at_work(at_work)
+        trouble = question.live.trouble if question.live else ""
+        return {**status_at_work(at_work), "trouble": trouble}
     bag = question.known(number)
     if bag is not None and bag.state != PAUSED:
-        return _status_unbegun(bag, question.running)
+        return _status_unbegun(bag, question.master().bags.waits_for(bag))
     return await question.read(lambda reader: _status_ended(reader, number))
 
 
-async def wait(question: Question) -> Body:
-    """Answers when something of the bag is new to one who has `seen` that much, or in time."""
-    number = await question.bag()
-    seen = question.whole("seen", 0)
+@takes(AwaitNews)
+async def wait(question: Question, want: AwaitNews) -> replies.News:
+    number, seen = await question.bag(want.bag), want.seen
     loop = asyncio.get_running_loop()
-    ends = loop.time() + min(question.seconds("seconds", 30.0), _LONGEST_WAIT_SECONDS)
+    ends = loop.time() + min(want.seconds, _LONGEST_WAIT_SECONDS)
     bags = question.master().bags
     while loop.time() < ends:
         at_work = bags.loaded.get(number)
@@ -53,29 +61,29 @@ async def wait(question: Question) -> Body:
                 await news.wait()
         except TimeoutError:
             break
-    answer = await status(question)
+    answer = await status_of(question, number)
     at_work = bags.loaded.get(number)
     return {**answer, "seen": at_work.revision if at_work else seen}
 
 
-def _rows(reader: Reader, running: BagId | None) -> list[tuple[BagRow, Body]]:
+def _rows(reader: Reader, running: frozenset[BagId]) -> list[tuple[BagRow, replies.RunStatus]]:
     """Every bag, with what was last to be seen of it; of one that runs, its engine knows better."""
-    return [(row, {} if row.id == running else _last_seen(reader, row)) for row in reader.bags()]
+    return [(row, {} if row.id in running else _last_seen(reader, row)) for row in reader.bags()]
 
 
-def _last_seen(reader: Reader, row: BagRow) -> Body:
+def _last_seen(reader: Reader, row: BagRow) -> replies.RunStatus:
     """The last view, as told at the bag's end; after a kill of the master, results are counted."""
     summary = json.loads(row.summary) if row.summary else {}
-    if (view := summary.get("view")) or not summary.get("began"):
-        return dict(view or {})
+    if summary.get("view") or not summary.get("began"):
+        return cast("replies.RunStatus", summary.get("view") or {})
     outcomes = reader.outcomes(row.id)
     done = outcomes.pop(Outcome.DONE, 0)
     return {"done": done, "failed": sum(outcomes.values())}
 
 
-def _told(row: BagRow, last: Body, running: LiveBag | None) -> Body:
+def _told(row: BagRow, last: replies.RunStatus, running: LiveBag | None) -> replies.BagLine:
     summary = json.loads(row.summary) if row.summary else {}
-    facts = {
+    facts: replies.BagLine = {
         "bag": row.id,
         "name": row.name,
         "tasks": row.tasks,
@@ -84,56 +92,66 @@ def _told(row: BagRow, last: Body, running: LiveBag | None) -> Body:
         "began": summary.get("began"),
         "ended": row.ended,
         "words": summary.get("words", ""),
+        "user": summary.get("user", ""),
     }
-    if running is not None and running.id == row.id:
+    if running is not None:
         run = running.engine.headline()
-        facts |= {
-            "phase": run.phase.value,
-            "done": run.done,
-            "failed": run.counts[TaskState.FAILED],
-            "paused": _paused(row.id, plain(run.pause)),
-        }
-    else:
-        facts |= {key: last[key] for key in ("done", "failed", "spent") if key in last}
-        if row.state == PAUSED:
-            facts["paused"] = _paused(row.id, last.get("paused"))
+        facts["phase"] = run.phase.value
+        facts["done"] = run.done
+        facts["failed"] = run.counts[TaskState.FAILED]
+        facts["spent"] = running.engine.view(running.clock()).spent
+        facts["paused"] = _paused(row.id, plain(run.pause))
+        facts["held_by_cap"] = run.held_by_cap
+        return facts
+    if "done" in last:
+        facts["done"], facts["failed"] = last["done"], last["failed"]
+    if "spent" in last:
+        facts["spent"] = last["spent"]
+    if row.state == PAUSED:
+        facts["paused"] = _paused(row.id, last.get("paused"))
     return facts
 
 
-def status_at_work(at_work: LiveBag) -> Body:
+def status_at_work(at_work: KnownBag) -> replies.Status:
     bag = at_work.bag
-    facts = plain(at_work.engine.view(at_work.clock() if not at_work.engine.over else 0.0))
-    facts["paused"] = _paused(bag.id, facts["paused"])
+    now = 0.0 if at_work.engine.over else at_work.clock()
+    facts: replies.RunStatus = plain(at_work.engine.view(now))
+    facts["paused"] = _paused(bag.id, facts["paused"], bag.settings.currency)
     return {**_of_bag(bag), **facts, "over": at_work.engine.over or bag.state not in OPEN}
 
 
-def _status_unbegun(bag: Bag, running: LiveBag | None) -> Body:
-    behind = ""
-    if running is not None:
-        behind = f"waits for bag {running.id}"
-        if running.engine.headline().phase is Phase.CHOOSING:
-            number = running.id
-            behind += f", which waits for `bats choose --bag {number}` or `bats cancel {number}`"
-    return {**_of_bag(bag), "total": bag.sweep.count, "words": behind, "over": False}
+def _status_unbegun(bag: Bag, waits_for: Sequence[BagId]) -> replies.Status:
+    words = f"waits for {', '.join(f'bag {one}' for one in waits_for)}" if waits_for else bag.words
+    return {**_of_bag(bag), "total": bag.sweep.count, "words": words}
 
 
-def _status_ended(reader: Reader, number: BagId) -> Body:
+def _status_ended(reader: Reader, number: BagId) -> replies.Status:
     bag = bag_from(row := reader.bag(number))
     last = _last_seen(reader, row)
     if bag.state == PAUSED:
-        last["paused"] = _paused(number, last.get("paused"))
-    return {**_of_bag(bag), "total": bag.sweep.count, **last, "over": bag.state not in OPEN}
+        last["paused"] = _paused(number, last.get("paused"), bag.settings.currency)
+    return {**_of_bag(bag), "total": bag.sweep.count, **last}
 
 
-def _paused(bag: BagId, pause: Mapping[str, Any] | None) -> Body | None:
+def _paused(
+    bag: BagId, pause: Mapping[str, Any] | None, currency: str = "$"
+) -> replies.Paused | None:
     """The reason why a bag is paused, and what its user may do."""
     if pause is None:
         return None
-    ways = ways_out(bag, pause["task"], again=pause["again"])
-    return {**{key: pause[key] for key in ("reason", "since", "task", "again")}, "ways": ways}
+    budget = pause.get("budget")
+    ways = ways_out(bag, pause["task"], again=pause["again"], budget=budget, currency=currency)
+    return {
+        "reason": pause["reason"],
+        "since": pause["since"],
+        "task": pause["task"],
+        "again": pause["again"],
+        "budget": budget,
+        "ways": ways,
+    }
 
 
-def _of_bag(bag: Bag) -> Body:
+def _of_bag(bag: Bag) -> replies.Status:
     return {
         "bag": bag.id,
         "name": bag.name,
@@ -144,4 +162,5 @@ def _of_bag(bag: Bag) -> Body:
         "ended": bag.ended,
         "currency": bag.settings.currency,
         "output_folder": bag.output_folder,
+        "over": bag.state not in OPEN,
     }

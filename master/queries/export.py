@@ -10,9 +10,13 @@ from typing import Any, Final, TextIO, cast
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Result, TaskId
 from bats.common.money import Money, as_decimal
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import Export
 from bats.master.bag import bag_from
 from bats.master.queries.output import whole_output
-from bats.master.queries.question import Body, Question
+from bats.master.queries.question import Question
+from bats.master.queries.spreadsheet import as_it_is, cell
 from bats.master.queries.tasks import cost_rates, cost_share, living_costs, output_files
 from bats.master.store.reader import Reader
 from bats.master.store.results import TOLD, told
@@ -24,10 +28,11 @@ Values = Callable[[TaskId], Sequence[str]]
 """A task's parameters by its sweep; the store does not know them."""
 
 
-async def export(question: Question) -> Body:
+@takes(Export)
+async def export(question: Question, want: Export) -> replies.OfBag:
     """The bag as text, JSONL or CSV, in chunks of lines."""
-    number, form = await question.bag(), question.text("format", "jsonl")
-    whole = bool(question.body.get("output"))
+    number = await question.bag(want.bag)
+    each = as_it_is if want.raw else cell
     living = living_costs(question.at_work(number))
     parts: asyncio.Queue[str | None] = asyncio.Queue(4)
     loop = asyncio.get_running_loop()
@@ -37,13 +42,14 @@ async def export(question: Question) -> Body:
 
     def write(reader: Reader) -> None:
         try:
-            _write(reader, number, form, put, living, whole=whole)
+            _write(reader, number, want.format, put, living, each, whole=want.output)
         finally:
             put(None)
 
     writing = asyncio.ensure_future(question.read(write))
     while (text := await parts.get()) is not None:
-        await question.part({"text": text})
+        piece: replies.ExportPart = {"text": text}
+        await question.part(piece)
     await writing
     return {"bag": number}
 
@@ -54,6 +60,7 @@ def _write(
     form: str,
     put: Callable[[str], None],
     living: Mapping[MachineId, Money],
+    each: Callable[[object], object],
     *,
     whole: bool,
 ) -> None:
@@ -75,7 +82,7 @@ def _write(
         if whole:
             more["output"] = lambda row: whole_output(bag, row)
         rows, told_values = reader.every_task(number), list(reader.value_types(number))
-        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, told_values)
+        tasks_as_csv(rows, cast("TextIO", out), sweep.names, sweep.values, more, told_values, each)
     elif form == "run":
         run_as_jsonl(reader, number, cast("TextIO", out))
     else:
@@ -101,6 +108,7 @@ def tasks_as_csv(
     values: Values = lambda _: (),
     more: Mapping[str, Callable[[Result], object]] = MappingProxyType({}),
     value_names: Sequence[str] = (),
+    each: Callable[[object], object] = cell,
 ) -> None:
     """A heading, then a line a task; parameters are columns, and so are values of these names.
 
@@ -111,12 +119,13 @@ def tasks_as_csv(
     heading += _headings(names, heading, "param")
     heading += _headings(value_names, heading, "value")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heading)
+    writer.writerow(map(each, heading))
     for row in rows:
         facts = told(row)
         added = [column(row) for column in more.values()]
         said = [facts["values"].get(name, "") for name in value_names]
-        writer.writerow([*(facts[column] for column in columns), *added, *values(row.task), *said])
+        written = (*(facts[column] for column in columns), *added, *values(row.task), *said)
+        writer.writerow(map(each, written))
 
 
 def _headings(names: Iterable[str], taken: Collection[str], kind: str) -> list[str]:

@@ -12,16 +12,20 @@ from bats.common.outcomes.failures import (
     why_it_failed,
     without_numbers,
 )
-from bats.master.queries.question import Body, Question
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import GetFailures
+from bats.master.queries.question import Question
 from bats.master.store.reader import Reader, TaskQuery
 
 MOST_READ: Final = 20_000  # attempts; who has more failures finds their cause among these
 _EXAMPLES: Final = 8
 
 
-async def why_failed(question: Question) -> Body:
+@takes(GetFailures)
+async def why_failed(question: Question, want: GetFailures) -> replies.Failures:
     """Reasons why tasks failed for good: what is alike counts once, the commonest first."""
-    number = await question.bag()
+    number = await question.bag(want.bag)
     found = await question.read(lambda reader: failures(reader, number))
     return {
         "bag": number,

@@ -6,50 +6,61 @@ from typing import Final
 from bats.common.errors import UsageError, quoted
 from bats.common.folders import printed_path
 from bats.common.messages import BagId, Outcome, Result, TaskId
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import GetLog
 from bats.master.bag import Bag, bag_from
-from bats.master.queries.question import Body, Question
+from bats.master.queries.question import Question
 from bats.master.store.reader import Reader
 
 _PIECE_BYTES: Final = 256 << 10
 _MOST_OUTPUT_BYTES: Final = 8 << 20  # of one output among others; `log` tells all of it
 
 
-async def log(question: Question) -> Body:
-    number, task = await question.bag(), TaskId(question.whole("task"))
-    stream = question.text("stream", "out")
-    if stream not in ("out", "err"):
-        raise UsageError(f'`stream` should be "out" or "err", not {quoted(stream)}.')
-    attempt, offset = question.whole("attempt", 0), question.whole("offset", 0)
-    if question.body.get("live"):
-        return await _live(question, number, task, attempt, stream, offset)
-    return await question.read(lambda reader: output(reader, number, task, attempt, stream, offset))
+@takes(GetLog)
+async def log(question: Question, want: GetLog) -> replies.Log:
+    number = await question.bag(want.bag)
+    if want.stream not in ("out", "err"):
+        raise UsageError(f'`stream` should be "out" or "err", not {quoted(want.stream)}.')
+    if want.live:
+        return await _live(question, number, want)
+    return await question.read(lambda reader: output(reader, number, want))
 
 
-async def _live(
-    question: Question, number: BagId, task: TaskId, attempt: int, stream: str, offset: int
-) -> Body:
-    """Output with that of a task that still runs. `over`: no attempt after this one counts."""
-    at_work = question.at_work(number)
-    facts: Body = {"bag": number, "task": task, "offset": offset, "over": False}
+async def _live(question: Question, number: BagId, want: GetLog) -> replies.Log:
+    """Output with that of a task that still runs. `over`: no attempt after this one counts.
+
+    One that was lost with its machine is answered by attempt 0, so that the next is asked for.
+    """
+    at_work, task = question.at_work(number), TaskId(want.task)
+    nothing: replies.Log = {
+        "bag": number,
+        "task": task,
+        "attempt": 0,
+        "data": b"",
+        "offset": want.offset,
+        "total": 0,
+        "over": False,
+    }
     if at_work is not None and task < at_work.bag.sweep.count:
-        if seen := await at_work.glimpse(task, attempt, stream, offset):
-            return facts | dict(zip(("attempt", "data", "total"), seen, strict=True))
-        if not attempt and not at_work.settled(task):
-            return facts | {"attempt": 0, "data": b"", "total": 0}
+        if seen := await at_work.glimpse(task, want.attempt, want.stream, want.offset):
+            attempt, data, total = seen
+            return {**nothing, "attempt": attempt, "data": data, "total": total}
+        if not at_work.settled(task) and not await question.read(
+            lambda reader: any(one.attempt == want.attempt for one in reader.story(number, task))
+        ):
+            lost = at_work.overtaken(task, want.attempt)
+            return {**nothing, "attempt": 0 if lost else want.attempt}
     elif question.known(number) is not None:  # it waits for its turn
-        return facts | {"attempt": 0, "data": b"", "total": 0}
+        return nothing
     settled = at_work is None or at_work.settled(task)  # not after: it may end while we read
-    found = await question.read(
-        lambda reader: output(reader, number, task, attempt, stream, offset)
-    )
+    found = await question.read(lambda reader: output(reader, number, want))
     return {**found, "over": found["counts"] and settled}
 
 
-def output(
-    reader: Reader, number: BagId, task: TaskId, attempt: int, stream: str, offset: int
-) -> Body:
-    """A piece of what a task wrote; `attempt` 0 is the one whose result counts."""
-    bag = bag_from(reader.bag(number))
+def output(reader: Reader, number: BagId, want: GetLog) -> replies.Log:
+    """A piece of what an attempt that has ended wrote."""
+    bag, task = bag_from(reader.bag(number)), TaskId(want.task)
     must_exist(bag, task)
     attempts = reader.story(number, task)
     if not attempts:
@@ -57,7 +68,7 @@ def output(
             f"Task {task} of bag {number} has not ended yet; there is no output of it."
         )
     counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
-    attempt = attempt or counts
+    attempt, stream, offset = want.attempt or counts, want.stream, want.offset
     path = Path(bag.output_folder, printed_path(task, attempt, stream))
     try:
         with path.open("rb") as file:

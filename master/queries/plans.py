@@ -1,13 +1,27 @@
 """Plans of a bag: what is offered, what stands behind it, what was decided."""
 
+import asyncio
+from typing import cast
+
+from bats.common.errors import UsageError
+from bats.common.money import UNITS, Money
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import Explain, GetDecisions, GetFrontier, GetSchedules
 from bats.master.brain.planning.schedules import pick
+from bats.master.brain.policies.known_pools import KnownPools
+from bats.master.brain.unreliable import tradeoff
+from bats.master.brain.unreliable.estimator import Estimate
+from bats.master.brain.unreliable.notation import write
+from bats.master.brain.unreliable.preference import NAMES, chosen, utility
 from bats.master.plain_data import plain
-from bats.master.queries.bags import status_at_work
-from bats.master.queries.question import Body, Question
+from bats.master.queries.bags import status_at_work, status_of
+from bats.master.queries.question import Question
 
 
-async def schedules(question: Question) -> Body:
-    at_work = await question.load()
+@takes(GetSchedules)
+async def schedules(question: Question, want: GetSchedules) -> replies.Schedules:
+    at_work = await question.load(want.bag)
     bounded = await at_work.predictions.bounded()
     run = at_work.engine.headline()
     return {
@@ -18,18 +32,70 @@ async def schedules(question: Question) -> Body:
         "currency": at_work.bag.settings.currency,
         "clusters": [one.name for one in at_work.bag.settings.offerings],
         "committed": run.chosen_committed if run.chosen else run.committed,
+        "at": (run.chosen_at if run.chosen else run.now) - run.began_at,
         "schedules": plain(bounded),
     }
 
 
-async def explain(question: Question) -> Body:
+@takes(Explain)
+async def explain(question: Question, want: Explain) -> replies.Explanation:
     """The numbers behind the plan: what the sample said, what was chosen, what is expected."""
-    at_work = await question.load()
-    return {**status_at_work(at_work), **plain(at_work.engine.explain())}
+    at_work = await question.load(want.bag)
+    numbers = plain(at_work.engine.explain())
+    told = status_at_work(at_work)
+    if question.live is None:  # what the last master told of it stays
+        told = {**told, **await status_of(question, at_work.id)}
+    return cast("replies.Explanation", {**told, **numbers})
 
 
-async def decisions(question: Question) -> Body:
-    number, since = await question.bag(), question.whole("since", 0)
+@takes(GetDecisions)
+async def decisions(question: Question, want: GetDecisions) -> replies.Decisions:
+    number = await question.bag(want.bag)
     rows = await question.read(lambda reader: reader.decisions(number))
-    found = [{"number": k, "time": row.time, "words": row.words} for k, row in enumerate(rows)]
-    return {"bag": number, "decisions": found[since:]}
+    found: list[replies.Decision] = [
+        {"number": k, "time": row.time, "words": row.words} for k, row in enumerate(rows)
+    ]
+    return {"bag": number, "decisions": found[want.since :]}
+
+
+@takes(GetFrontier)
+async def frontier(question: Question, want: GetFrontier) -> replies.Frontier:
+    if want.pick not in NAMES:
+        try:
+            utility(want.pick)
+        except ValueError as error:
+            raise UsageError(f"{error}; or name one of {', '.join(NAMES)}.") from None
+    at_work = await question.load(want.bag)
+    known = at_work.engine.known_pools()
+    found = [] if known is None else await asyncio.to_thread(_frontier, known)
+    best = chosen(
+        found,
+        want.pick,
+        budget=None if want.budget is None else want.budget / UNITS,
+        deadline_seconds=want.deadline_seconds,
+    )
+    return {
+        "bag": at_work.id,
+        "currency": at_work.bag.settings.currency,
+        "tasks": 0 if known is None else known.world.tasks,
+        "machines": 0 if known is None else known.world.machines,
+        "reliability": 0.0 if known is None else known.world.unreliable.reliability,
+        "mean_seconds": 0.0 if known is None else known.world.T_ur,
+        "chosen": "" if best is None else write(best.strategy),
+        "strategies": [_told(one) for one in found],
+    }
+
+
+def _frontier(known: KnownPools) -> list[Estimate]:
+    return tradeoff.frontier(known.world, known.M_r_most)
+
+
+def _told(one: Estimate) -> replies.Strategy:
+    return {
+        "name": write(one.strategy),
+        "makespan_seconds": one.seconds,
+        "makespan_spread": one.seconds_spread,
+        "cost": Money(round(one.cost * UNITS)),
+        "cost_spread": Money(round(one.cost_spread * UNITS)),
+        "reliable_machines": one.reliable_used,
+    }

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from bats.common.errors import StoreDamagedError, UnreachableError, UsageError, quoted
@@ -10,11 +11,11 @@ from bats.common.messages import BagId, MachineId, TaskId
 from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.queries.replay import BagAtRest
 from bats.master.store.reader import Reader
-from bats.master.store.rows import MachineRow
+from bats.master.store.rows import BagRow, MachineRow
 
 T = TypeVar("T")
-Body = dict[str, Any]
 
 _CATCH_UP_SECONDS: Final = 0.5  # usually a few thousandths
 
@@ -23,8 +24,13 @@ class Foretold(Protocol):
     async def bounded(self) -> tuple[Schedule, ...]: ...
 
 
-class LiveBag(Protocol):
-    """A bag in a master's memory: it has begun, and may have ended."""
+class Machines(Protocol):
+    @property
+    def rows(self) -> Mapping[MachineId, MachineRow]: ...
+
+
+class KnownBag(Protocol):
+    """A bag with its engine, be it in a master's memory or rebuilt from its journal."""
 
     @property
     def id(self) -> BagId: ...
@@ -33,15 +39,21 @@ class LiveBag(Protocol):
     @property
     def engine(self) -> Engine: ...
     @property
-    def machines(self) -> Mapping[MachineId, MachineRow]: ...
-    @property
     def predictions(self) -> Foretold: ...
+    @property
+    def clock(self) -> Callable[[], float]: ...
+
+
+class LiveBag(KnownBag, Protocol):
+    """A bag in a master's memory: it has begun, and may have ended."""
+
+    @property
+    def machines(self) -> Machines: ...
     @property
     def revision(self) -> int: ...
     @property
     def changed(self) -> asyncio.Event: ...
-    @property
-    def clock(self) -> Callable[[], float]: ...
+    def overtaken(self, task: TaskId, attempt: int) -> bool: ...
     def settled(self, task: TaskId) -> bool: ...
     async def glimpse(
         self, task: TaskId, attempt: int, stream: str, offset: int
@@ -57,9 +69,13 @@ class LiveBags(Protocol):
     @property
     def loaded(self) -> Mapping[BagId, LiveBag]: ...
     @property
-    def running(self) -> LiveBag | None: ...
+    def running(self) -> Mapping[BagId, LiveBag]: ...
     @property
     def changed(self) -> asyncio.Event: ...
+    def waits_for(self, bag: Bag) -> Sequence[BagId]:
+        """Bags that have not ended, and that it is to begin after."""
+        ...
+
     async def load(self, bag: BagId) -> LiveBag: ...
 
 
@@ -68,6 +84,11 @@ class Live(Protocol):
 
     @property
     def bags(self) -> LiveBags: ...
+    @property
+    def trouble(self) -> str:
+        """The reason why nothing new is begun; "" if none."""
+        ...
+
     async def committed(self) -> None:
         """Return when all that it was told is in the store."""
         ...
@@ -85,42 +106,16 @@ class Question:
         open_store: Callable[[], Reader],
         live: Live | None,
         body: Mapping[str, Any],
-        part: Callable[[Body], Awaitable[None]],
+        part: Callable[[Mapping[str, Any]], Awaitable[None]],
+        user: str = "",
     ) -> None:
+        """`user` is the name that the client's key carries; "" may see and change all bags."""
+        self.user = user
         self.body = body
         self.part = part
         self.live = live
         self._open_store = open_store
         self._caught_up = live is None
-
-    # --- what a body may hold ---
-
-    def text(self, key: str, otherwise: str | None = None) -> str:
-        return self._value(key, str, "a text", otherwise)
-
-    def whole(self, key: str, otherwise: int | None = None, *, low: int = 0) -> int:
-        value = self._value(key, int, "a whole number", otherwise)
-        if value < low:
-            raise UsageError(f"`{key}` should be {low} or more, not {value}.")
-        return value
-
-    def seconds(self, key: str, otherwise: float) -> float:
-        value = self.body.get(key)
-        if value is None:
-            return otherwise
-        if type(value) not in {int, float} or not 0 <= value < 1e9:
-            raise UsageError(f"`{key}` should be a number of seconds, not {quoted(value)}.")
-        return float(value)
-
-    def _value(self, key: str, kind: type[T], called: str, otherwise: T | None) -> T:
-        value = self.body.get(key)
-        if value is None:
-            value = otherwise
-        if type(value) is not kind:
-            raise UsageError(f"`{key}` should be {called}, not {quoted(self.body.get(key))}.")
-        return value
-
-    # --- where to find it ---
 
     async def read(self, look: Callable[[Reader], T]) -> T:
         """Ask the store, beside the event loop, for what was told before the request.
@@ -139,16 +134,18 @@ class Question:
 
         return await asyncio.get_running_loop().run_in_executor(None, run)
 
-    async def bag(self) -> BagId:
+    async def bag(self, wanted: int | str) -> BagId:
         """The bag meant; one that was submitted a moment ago counts too."""
-        wanted = self.body.get("bag", "last")
-        if type(wanted) is int and self.known(BagId(wanted)) is not None:
+        if type(wanted) is int and (bag := self.known(BagId(wanted))) is not None:
+            if self.user not in ("", bag.user):
+                raise UsageError(_not_yours(bag.id, bag.user, self.user))
             return BagId(wanted)
-        return await self.read(lambda reader: find_bag(reader, wanted))
+        return await self.read(lambda reader: find_bag(reader, wanted, self.user))
 
     @property
-    def running(self) -> LiveBag | None:
-        return self.live.bags.running if self.live else None
+    def running(self) -> Mapping[BagId, LiveBag]:
+        """Bags that run, in the order of submission."""
+        return self.live.bags.running if self.live else {}
 
     def at_work(self, bag: BagId) -> LiveBag | None:
         """It, if a master has it in memory."""
@@ -164,22 +161,38 @@ class Question:
             raise UnreachableError("Only a running master can answer that.")
         return self.live
 
-    async def load(self) -> LiveBag:
-        """The bag meant, in memory, though it may have ended long ago."""
-        return await self.master().bags.load(await self.bag())
+    async def load(self, wanted: int | str) -> KnownBag:
+        """The bag meant, with its engine, though it may have ended long ago or has no master."""
+        number = await self.bag(wanted)
+        if self.live is not None:
+            return await self.live.bags.load(number)
+        return await self.read(lambda reader: BagAtRest(reader, number))
 
 
-def find_bag(reader: Reader, wanted: Any) -> BagId:
-    """The bag of that number or name, or the last one. Raises UsageError."""
+def find_bag(reader: Reader, wanted: Any, user: str = "") -> BagId:
+    """The bag of that number or name, or the last one; of a user's own. Raises UsageError."""
     rows = reader.bags()
-    if not rows:
+    own = [row for row in rows if user in ("", owner(row))]
+    if not own:
         raise UsageError("There is no bag yet; submit one.")
     if wanted in (None, "last"):
-        return rows[-1].id
+        return own[-1].id
     if isinstance(wanted, str) and wanted.isdecimal():
         wanted = int(wanted)
-    found = [row.id for row in rows if wanted in (row.id, row.name)]
+    found = [row.id for row in own if wanted in (row.id, row.name)]
     if found:
         return found[-1]
-    known = ", ".join(f"{row.id} ({row.name})" for row in rows[-10:])
+    if others := [row for row in rows if wanted == row.id]:
+        raise UsageError(_not_yours(others[0].id, owner(others[0]), user))
+    known = ", ".join(f"{row.id} ({row.name})" for row in own[-10:])
     raise UsageError(f"There is no bag {quoted(wanted)}; there are {known}.")
+
+
+def owner(row: BagRow) -> str:
+    """The name that the key carried with which it was submitted."""
+    return str(json.loads(row.summary).get("user", "")) if row.summary else ""
+
+
+def _not_yours(bag: BagId, owner: str, user: str) -> str:
+    whose = f"{owner}'s" if owner else "of the master's own access file"
+    return f"Bag {bag} is {whose}; the key of {user} may look after {user}'s bags."

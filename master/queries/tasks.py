@@ -3,25 +3,30 @@
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Final, cast
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import Money
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import GetResults, GetTask, GetTasks
 from bats.master.bag import Bag, bag_from
 from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist, whole_output
-from bats.master.queries.question import Body, LiveBag, Question
+from bats.master.queries.question import LiveBag, Question
 from bats.master.store.reader import Reader, TaskQuery
 from bats.master.store.results import told
 
 _PIECE: Final = 2000  # results in a chunk
+_LONGEST_PAGE: Final = 10_000
 _OUTPUTS_CHARACTERS: Final = 4 << 20  # of whole outputs in a chunk, but for the last of them
 
 
-async def tasks(question: Question) -> Body:
-    number = await question.bag()
-    query = task_query(question.body)
+@takes(GetTasks)
+async def tasks(question: Question, want: GetTasks) -> replies.Tasks:
+    number = await question.bag(want.bag)
+    query = task_query(want)
     bag = await question.read(lambda reader: with_parameters(reader, number))
     page = await question.read(lambda reader: reader.tasks(number, query))
     return {
@@ -31,41 +36,44 @@ async def tasks(question: Question) -> Body:
     }
 
 
-async def task(question: Question) -> Body:
-    number, task = await question.bag(), TaskId(question.whole("task"))
+@takes(GetTask)
+async def task(question: Question, want: GetTask) -> replies.Task:
+    number, task = await question.bag(want.bag), TaskId(want.task)
     at_work = question.at_work(number)
     return await question.read(lambda reader: story(reader, number, task, at_work))
 
 
-async def results(question: Question) -> Body:
+@takes(GetResults)
+async def results(question: Question, want: GetResults) -> replies.Results:
     """All results in the order of the tasks, from task `since` on, in chunks.
 
     `types` of a chunk says what the parameters are; asked for `columns`, `value_types` likewise
     for the values told. Asked for `output`, each result has all of what it wrote to stdout.
     """
-    number, since = await question.bag(), question.whole("since", 0)
+    number, since = await question.bag(want.bag), want.since
     count = 0
     living = living_costs(question.at_work(number))
     rates = await question.read(lambda reader: cost_rates(reader, number, living))
     bag = await question.read(lambda reader: with_parameters(reader, number))
-    columns = {"types": _named(bag.sweep.types())}
-    if question.body.get("columns"):
-        columns["value_types"] = _named(
-            await question.read(lambda reader: reader.value_types(number))
-        )
-    whole = bool(question.body.get("output"))
+    types = _named(bag.sweep.types())
+    value_types = await question.read(lambda r: r.value_types(number)) if want.columns else {}
     while True:
-        look = partial(piece_of_results, number=number, since=since, bag=bag, whole=whole)
+        look = partial(piece_of_results, number=number, since=since, bag=bag, whole=want.output)
         rows = await question.read(look)
         if not rows:
             return {"bag": number, "count": count}
         count += len(rows)
         since = rows[-1][0].task + 1
-        part = [
-            {**task_row(row, bag), "cost_share": cost_share(row, rates), **more}
-            for row, more in rows
-        ]
-        await question.part({"results": part, **columns})
+        part: replies.ResultsPart = {"results": [], "types": types}
+        for row, whole in rows:
+            result = cast("replies.TaskResult", task_row(row, bag))
+            result["cost_share"] = cost_share(row, rates)
+            if want.output:
+                result["output"] = whole
+            part["results"].append(result)
+        if want.columns:
+            part["value_types"] = _named(value_types)
+        await question.part(part)
 
 
 def _named(types: Mapping[str, type]) -> dict[str, str]:
@@ -77,35 +85,27 @@ def with_parameters(reader: Reader, number: BagId) -> Bag:
     return bag_from(reader.bag(number))
 
 
-def task_query(body: Mapping[str, Any]) -> TaskQuery:
-    usual = TaskQuery()
-    outcomes = body.get("outcomes") or []
+def task_query(want: GetTasks) -> TaskQuery:
     known = {one.name.lower(): one for one in Outcome}
-    if not isinstance(outcomes, list) or any(one not in known for one in outcomes):
+    if any(one not in known for one in want.outcomes):
         raise UsageError(
-            f"`outcomes` should be a list of {', '.join(known)}, not {quoted(outcomes)}."
+            f"`outcomes` should be a list of {', '.join(known)}, not {quoted(want.outcomes)}."
         )
-    for key, kind in (("offset", int), ("limit", int), ("filter", str), ("sort", str)):
-        if body.get(key) is not None and type(body[key]) is not kind:
-            raise UsageError(f"`{key}` cannot be {quoted(body[key])}.")
-    machine = body.get("machine")
     return TaskQuery(
-        text=body.get("filter") or "",
-        outcomes=tuple(known[one] for one in outcomes),
-        cluster=str(body.get("cluster") or ""),
-        machine=MachineId(machine) if type(machine) is int else None,
-        sort=body.get("sort") or usual.sort,
-        descending=bool(body.get("descending")),
-        offset=max(0, body.get("offset") or 0),
-        limit=min(max(1, body.get("limit") or usual.limit), 10_000),
+        text=want.filter,
+        outcomes=tuple(known[one] for one in want.outcomes),
+        cluster=want.cluster,
+        machine=None if want.machine is None else MachineId(want.machine),
+        sort=want.sort,
+        descending=want.descending,
+        offset=want.offset,
+        limit=min(max(1, want.limit), _LONGEST_PAGE),
     )
 
 
-def task_row(row: Result, bag: Bag) -> Body:
-    return {
-        **told(row),
-        "parameters": bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {},
-    }
+def task_row(row: Result, bag: Bag) -> replies.TaskLine:
+    parameters = bag.sweep.parameters(row.task) if row.task < bag.sweep.count else {}
+    return cast("replies.TaskLine", {**told(row), "parameters": parameters})
 
 
 Rates = Mapping[MachineId, float]
@@ -138,40 +138,41 @@ def output_files(row: Result) -> list[str]:
 
 def piece_of_results(
     reader: Reader, number: BagId, since: int, bag: Bag, *, whole: bool
-) -> list[tuple[Result, Body]]:
-    """Some of the results from task `since` on, and what else is told of each."""
+) -> list[tuple[Result, str]]:
+    """Some of the results from task `since` on, each with its `whole` output if that is wanted."""
     rows = islice(reader.every_task(number, TaskId(since)), _PIECE)
     if not whole:
-        return [(row, {}) for row in rows]
-    found, size = [], 0
+        return [(row, "") for row in rows]
+    found: list[tuple[Result, str]] = []
+    size = 0
     for row in rows:
         output = whole_output(bag, row)
-        found.append((row, {"output": output}))
+        found.append((row, output))
         size += len(output)
         if size > _OUTPUTS_CHARACTERS:
             break
     return found
 
 
-def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) -> Body:
+def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) -> replies.Task:
     """Everything that is known of one task."""
     bag = bag_from(reader.bag(number))
     must_exist(bag, task)
     attempts = reader.story(number, task)
-    told: Body = {
+    told: replies.Task = {
         "bag": number,
         "task": task,
-        "parameters": bag.sweep.parameters(task),
+        "parameters": {**bag.sweep.parameters(task)},
         "command": bag.sweep.preview(task),
         "attempts": [task_row(row, bag) for row in attempts],
         "running": [],
+        "state": "done" if any(r.outcome is Outcome.DONE for r in attempts) else "not done",
     }
     if at_work is not None:
         facts = at_work.engine.task(task, at_work.clock())
-        told |= plain(facts)
         told["state"] = facts.state.name.lower()
-        if not facts.waits:
-            del told["waits"]
-    else:
-        told["state"] = "done" if any(r.outcome is Outcome.DONE for r in attempts) else "not done"
+        told["running"] = plain(facts.running)
+        told["failures"], told["losses"] = facts.failures, facts.losses
+        if facts.waits:
+            told["waits"] = facts.waits
     return told

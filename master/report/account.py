@@ -1,7 +1,7 @@
 """All that a report tells of one bag, gathered from the store; no master need run."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgpack
 
@@ -13,11 +13,12 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
-from bats.master.brain.views.view import RunView
+from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failures import Failure, failures
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
+from bats.master.report.step_spans import StepSpan, spans
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
 
@@ -47,6 +48,7 @@ class Account:
     cost_by_cluster: Counter[str]
     failures: list[Failure]
     decisions: list[DecisionRow]
+    steps: tuple[StepSpan, ...] = ()  # of a workflow
 
 
 def account(reader: Reader, number: BagId) -> Account:
@@ -62,7 +64,12 @@ def account(reader: Reader, number: BagId) -> Account:
         run = engine.headline()
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
-            promise = Promise(_offer(engine), run.chosen_at, run.chosen_committed, run.done)
+            promise = Promise(None, run.chosen_at, run.chosen_committed, run.done)
+            if not bag.settings.foresight:
+                promise = replace(promise, schedule=_offer(engine))
+        if promise is not None and promise.schedule is None and engine.foretold:
+            told = [one for one in engine.foretold if one.name == run.chosen]
+            promise = replace(promise, schedule=next(iter(told), None))
     replayed.set_right()
     seen = engine.view()
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
@@ -86,7 +93,13 @@ def account(reader: Reader, number: BagId) -> Account:
         cost_by_cluster,
         failures(reader, number),
         reader.decisions(number),
+        _steps(reader, bag, seen),
     )
+
+
+def _steps(reader: Reader, bag: Bag, seen: RunView) -> tuple[StepSpan, ...]:
+    graph = bag.settings.graph
+    return () if graph is None else spans(reader, bag.id, graph, seen.steps)
 
 
 def _offer(engine: Engine) -> Schedule | None:

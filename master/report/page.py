@@ -9,9 +9,11 @@ from typing import Final
 
 from bats.common.messages import BagId
 from bats.common.money import Money, show
+from bats.master.report import step_spans
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
 from bats.master.report.document import document
+from bats.master.report.promise_chart import costs, ends
 from bats.master.report.renting import CALLED
 from bats.master.report.svg import Drawing, duration
 from bats.master.report.timeline import timeline
@@ -40,7 +42,7 @@ def write(reader: Reader, bag: BagId, path: Path) -> Account:
 def html(told: Account) -> str:
     return document(
         f"{told.bag.name}: report of bag {told.bag.id}",
-        f"{_head(told)}{_promise(told)}{_money(told)}{_machines(told)}{_tasks(told)}"
+        f"{_head(told)}{_promise(told)}{_money(told)}{_steps(told)}{_machines(told)}{_tasks(told)}"
         f"{_failures(told)}{_decisions(told)}{_list_of_machines(told)}",
     )
 
@@ -53,13 +55,22 @@ def _head(told: Account) -> str:
     first = escape(bag.sweep.preview(0)) if bag.sweep.count else ""
     counted = ("complete", "with failures")  # their words say what the numbers do
     words = "" if bag.state in counted else escape(bag.words)
+    cut_off = f", {run.cut_off:,} cut off" if run.cut_off else ""
     return (
         f"<h1>{escape(bag.name)}</h1>"
         f'<p><strong class="{good}">{escape(bag.state)}</strong>: {run.done:,} of {run.total:,} '
-        f"tasks done, {run.failed:,} failed, for {_amount(told, run.spent)} in {took}. "
+        f"tasks done, {run.failed:,} failed{cut_off}, for {_amount(told, run.spent)} in {took}. "
         f"{words}</p>"
         f'<p class="soft">Bag {bag.id}, begun {began}. The first task: <code>{first}</code></p>'
     )
+
+
+def _steps(told: Account) -> str:
+    if not told.steps:
+        return ""
+    table = _table(step_spans.HEADS, step_spans.rows(told.steps), numbers=range(1, 7))
+    words = escape(step_spans.words(told.steps))
+    return f"<h2>Steps</h2><p>{words}</p>{step_spans.drawing(told.steps, _WIDTH)}{table}"
 
 
 def _promise(told: Account) -> str:
@@ -96,7 +107,26 @@ def _promise(told: Account) -> str:
         done = f"{promise.done:,} tasks were done and {_amount(told, promise.committed)} committed"
         words = f"Chosen: {run.chosen or 'by rule'}, after {duration(promise.at)}, when {done}."
     table = _table(("", "Promised", "Came to be"), rows, numbers=(1, 2)) if rows else ""
-    return f"<h2>Promise and outcome</h2><p>{escape(words)}</p>{table}"
+    drawn = _how_it_moved(told)
+    return f"<h2>Promise and outcome</h2><p>{escape(words)}</p>{table}{drawn}"
+
+
+def _how_it_moved(told: Account) -> str:
+    """The drawings of what all of it was expected to take and cost, as it ran."""
+    run = told.view
+    if run.told is None:
+        return ""
+    moments = (run.told, *run.looks)
+    spent = None if run.ended_at is None else run.spent
+    drawn = (
+        ("Time", ends(moments, run.ended_at or run.now, run.ended_at, _WIDTH)),
+        (
+            "Price",
+            costs(moments, run.ended_at or run.now, spent, _WIDTH, told.bag.settings.currency),
+        ),
+    )
+    words = "of all of it, as expected and at most with 90 %, while it ran"
+    return "".join(f'<p class="soft">{name} {words}</p>{svg}' for name, svg in drawn)
 
 
 def _money(told: Account) -> str:

@@ -13,6 +13,7 @@ from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
 from bats.common.outcomes.values import as_typed
 from bats.master.queries.export import tasks_as_csv
+from bats.master.queries.spreadsheet import cell
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.reader import Reader
@@ -33,7 +34,7 @@ def machines_csv(told: Account, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, list(rows[0]) if rows else ["machine"], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
 def machine_rows(told: Account) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from bats.common.messages import MachineId
 from bats.common.money import show
+from bats.common.units import counted
 from bats.master.brain.protocol.numbering import within_block
 from bats.master.queries.chronicle import Chronicle, MachineTime, Span, Use
 from bats.master.report.renting import Rented
@@ -53,7 +54,7 @@ def _lanes(
     narrow = width < _NARROW
     left, top = (74.0 if narrow else 130.0), 4.0
     height = top + len(machines) * (_LANE + _GAP) + 22
-    drawing = Drawing(width, height, f"Timeline of {len(machines)} machines")
+    drawing = Drawing(width, height, f"Timeline of {counted(len(machines), 'machine')}")
     right = width - 8
     scale = (right - left) / length
     drawing.time_axis(left, right, height - 20, top, length)

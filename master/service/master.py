@@ -1,6 +1,7 @@
 """The master, put together: state folder, keys, socket, store, bags, fleet; serving until told."""
 
 import asyncio
+import os
 import resource
 import signal
 import socket
@@ -8,30 +9,38 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 import zmq
 
-from bats.common.errors import StoreDamagedError
+from bats.common.errors import BatsError, StoreDamagedError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
 from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
 from bats.master.addresses import addresses
-from bats.master.bag import PAUSED
+from bats.master.api import replies
 from bats.master.policy_packages import import_policies
-from bats.master.service.api.requests import Requests
+from bats.master.service.api.answering import Requests
 from bats.master.service.bags.queue import Bags
+from bats.master.service.disk import Disks
 from bats.master.service.home import ACCESS, Home
+from bats.master.service.machines.enrolment import Enrolment
 from bats.master.service.machines.fleet import Fleet
+from bats.master.service.machines.reception import Reception
+from bats.master.service.machines.worker_reports import WorkerReports
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission, Peer, Role
 from bats.master.service.wire.authenticator import Authenticator
+from bats.master.service.wire.budgets import Allowance, Budgets, allowance
+from bats.master.service.wire.hand_keys import FILE as KEYS_BY_HAND
+from bats.master.service.wire.hand_keys import HandKey, HandKeys
 from bats.master.service.wire.inbox import Inbox
-from bats.master.service.wire.router import Heard, Router
+from bats.master.service.wire.router import Router
 from bats.master.store.blobs import Blobs
 from bats.master.store.store import Store
 from bats.master.store.writing.group_commit import Trouble
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
 
 _FILES: Final = 65_536
 _LATE_SECONDS: Final = 1.0  # the first tasks come before what is only needed later
+_DISK_SECONDS: Final = 1.0
+_WRITING_SECONDS: Final = 10.0  # for a change to be written down; then its user is told
 _LAG_SECONDS: Final = 0.25  # how often the loop's own lateness is measured
 
 log = structlog.get_logger()
@@ -57,7 +68,7 @@ class Master:
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()
         self._lag = 0.0
-        self._trouble = ""
+        self._trouble = ""  # of the store
         self._closers: list[Callable[[], Any]] = []
 
     async def __aenter__(self) -> Self:
@@ -82,17 +93,27 @@ class Master:
         self.home = home = Home(options.state)
         self.store = Store(home.folder, self.release, self._on_trouble)
         self._closers.append(self._close_store)
+        if options.restored and self.store.take_identity():
+            log.warning("this copy of a store is a master of its own now", id=self.store.master_id)
         self.blobs = Blobs(home.folder)
+        self.disks = Disks((home.folder, options.output_folder), options.reserve_bytes)
         self.admission = Admission(home.client.public, home.worker.public)
+        for name, pair in home.users.items():
+            self.admission.admit_user(name, pair.public)
+        self.budgets = Budgets()
+        self.hand_keys = HandKeys(home.folder / "keys" / KEYS_BY_HAND)
+        for one in self.hand_keys.all():
+            self.admission.admit_by_hand(one.key)
         _allow_many_connections()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._closers.append(context.term)
         self.authenticator = Authenticator(
-            context, lambda key: self.admission.peer(key) is not None
+            context,
+            lambda key: self.admission.peer(key) is not None and not self.budgets.is_out(key),
         )
         self._closers.append(self.authenticator.close)
         site = Site(self.store.master_id, str(home.folder), options.worker_command)
-        self.router = Router(context, home.server, self._hear, self._lost)
+        self.router = Router(context, home.server, self._allowance)
         self._closers.append(self.router.close)
         self.port = self.router.bind(options.bind, self._port())
         self.addresses = addresses(options.bind, options.reach, self.port)
@@ -101,10 +122,8 @@ class Master:
             self.store,
             self.release,
             options.heartbeat_seconds,
-            options.silence_seconds,
         )
-        self._closers.append(self.workers.close)
-        self.files = Files(self.blobs, self.router, self.workers.route_of)
+        self.files = Files(self.blobs, self.router, self.workers.route_of, self.disks.check_room)
         self._closers.append(self.files.close)
         self.fleet = Fleet(
             options,
@@ -117,20 +136,49 @@ class Master:
             home.server.public,
         )
         self._closers.append(self.fleet.close)
+        import_policies()
         self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission, self.files)
-        self.workers.listener = self.bags
-        self._closers.append(self.bags.close)
+        self._closers += [self.bags.messenger.close, self.bags.close]
+        self.reports = WorkerReports(
+            self.workers,
+            self.store,
+            Reception(self.bags, self.store, self.workers, self.fleet, self.files),
+            options.heartbeat_seconds,
+            options.silence_seconds,
+        )
+        self._closers.append(self.reports.close)
         self.requests = Requests(self, self.router)
         self._closers.append(self.requests.close)
-        self.inbox = Inbox(self.router, self.admission, self.workers, self, self.release)
+        with self.store.reader() as reader:
+            enrolment = Enrolment(
+                reader.machines(),
+                self.bags.loaded,
+                self.store,
+                self.workers,
+                self.admission,
+                self.hand_keys,
+            )
+        self.inbox = Inbox(
+            self.router,
+            self.admission,
+            self.workers,
+            self.reports,
+            enrolment,
+            self,
+            self.release,
+            self.budgets,
+        )
         home.publish(self.addresses, self.port)
-        import_policies()
         with self.store.reader() as reader:
             self.bags.restore(reader)
+        self._mind_disks()
+        self._closers.append(self._stop_minding)
+        self._loop.run_in_executor(None, self.blobs.drop_leftovers)
+        self.router.serve(self.inbox.hear, self.reports.lost)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())
         self._closers.append(self._stop_measuring)
-        late = self._loop.call_later(_LATE_SECONDS, self._load_late)
-        self._closers.append(late.cancel)
+        self._late = self._loop.call_later(_LATE_SECONDS, self._load_late)
+        self._closers.append(self._stop_loading)
         log.info(
             "master listens",
             addresses=list(self.addresses),
@@ -182,22 +230,28 @@ class Master:
             self.ended.set_result(reason)
 
     async def committed(self) -> None:
-        await self.store.committed()
+        """Return when all changes are durable; raise if that takes too long, as on a full disk."""
+        try:
+            async with asyncio.timeout(_WRITING_SECONDS):
+                await asyncio.shield(asyncio.ensure_future(self.store.committed()))
+        except TimeoutError:
+            raise BatsError(
+                f"It could not be written down yet: {self._trouble or 'the disk is slow.'} It "
+                "will be done when it can, unless the master ends before."
+            ) from None
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
         return self.fleet.waiting(machine)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> replies.Snapshot:
         """Numbers for whoever watches: metrics, a status page."""
-        running = self.bags.running
-        run = running.engine.headline() if running else None
         return {
             "release": self.release,
             "master": self.store.master_id,
             "addresses": list(self.addresses),
             "up_seconds": time.monotonic() - self._started,
             "lag_seconds": self._lag,
-            "trouble": self._trouble,
+            "trouble": self.trouble,
             "messages": self.router.messages,
             "refused": {
                 "keys": self.authenticator.refused,
@@ -205,69 +259,65 @@ class Master:
                 "messages": self.inbox.refused + self.router.malformed,
             },
             "store_backlog": self.store.backlog,
-            "workers": [
-                {
-                    "machine": worker.machine,
-                    "host": worker.host,
-                    "slots": worker.slots,
-                    "running": len(worker.running),
-                    "silent": worker.silent,
-                    "heard_seconds_ago": self._loop.time() - worker.heard_at,
-                }
-                for worker in self.workers.all()
-            ],
-            "running_bag": running.id if running else None,
-            "queued_bags": sorted(
-                bag.id
-                for bag in self.bags.known.values()
-                if bag.state != PAUSED and not (running and bag.id == running.id)
-            ),
-            "paused_bags": sorted(
-                bag.id
-                for bag in self.bags.known.values()
-                if bag.state == PAUSED or (running and bag.id == running.id and running.paused)
-            ),
-            "tasks": dict(zip(_TASK_STATES, run.counts, strict=True)) if run else {},
-            "committed": run.committed if run else 0,
-            "settled": run.settled if run else 0,
-            "limit": run.limit if run else None,
+            "workers": self.workers.snapshot(),
+            **self.bags.snapshot(),
         }
+
+    def is_there(self, machine: MachineId) -> bool:
+        """True of a worker that has a connection."""
+        return self.workers.route_of(machine) is not None
+
+    def lock_out(self, named: str) -> HandKey:
+        """Revoke the key of one worker started by hand; the others stay.
+
+        It knew the invitation too, so that is another one from now on.
+        """
+        gone = self.hand_keys.revoke(named)
+        self.admission.lock_out(gone.key, self.home.invite_anew().public)
+        self.home.publish(self.addresses, self.port)
+        self.reports.turn_out(gone.machine, "its key was revoked")
+        log.warning("a worker's key is revoked", key=gone.short, machine=gone.machine)
+        return gone
 
     # --- what the inbox hands on ------------------------------------------------------------------
 
-    def number_by_hand(self, wanted: MachineId) -> MachineId:
-        return self.bags.number_by_hand(wanted)
+    def users(self) -> list[str]:
+        return list(self.home.users)
 
-    def enroll(self, machine: MachineId, key: str, done: Callable[[], None]) -> bool:
-        return self.bags.enroll(machine, key, done)
+    def invite(self, user: str) -> Path:
+        """Another client's key, which carries this name; its access file."""
+        self.admission.admit_user(user, self.home.add_user(user).public)
+        self.home.publish(self.addresses, self.port)
+        log.info("a user has a key", user=user)
+        return self.home.access_of(user)
 
-    def request(self, route: bytes, request: Request) -> None:
-        self.requests.take(route, request)
+    def dismiss(self, user: str) -> None:
+        """Lock out who has the key of this name; bags of theirs go on."""
+        self.admission.lock_out_user(self.home.drop_user(user).public)
+        log.warning("a user's key is revoked", user=user)
 
-    def file(self, route: bytes, peer: Peer, message: WantBlob | BlobChunk | BlobStored) -> None:
+    def request(self, route: bytes, request: Request, user: str) -> None:
+        self.requests.take(route, request, user)
+
+    def file(self, route: bytes, peer: Peer, message: WantBlob | BlobChunk | BlobStored) -> bool:
+        """True if it was of use."""
         worker = self.workers.on(route)
         match message:
             case WantBlob():
-                self.files.give(route, message)
+                return self.files.give(route, message)
             case BlobChunk() if peer.role is Role.CLIENT:
                 self.files.take_from_client(route, message)
+                return True
             case BlobChunk() if worker is not None:
-                self.files.take_from_machine(worker.machine, message)
+                return self.files.take_from_machine(worker.machine, message)
             case BlobStored(sha256, 0) if worker is not None:
                 self.files.not_there(worker.machine, sha256)
+        return False
+
+    def _allowance(self, key: str) -> Allowance:
+        return allowance(self.admission.peer(key))
 
     # --- what may happen --------------------------------------------------------------------------
-
-    def _hear(self, batch: list[Heard]) -> None:
-        try:
-            self.inbox.hear(batch)
-        except StoreDamagedError as error:
-            self._fail(error)
-        except Exception:
-            log.exception("a message could not be taken in")
-
-    def _lost(self, route: bytes) -> None:
-        self.workers.lost(route)
 
     def _on_trouble(self, trouble: Trouble | None) -> None:
         """The store cannot write: begin nothing new; if that does not pass, end."""
@@ -279,17 +329,48 @@ class Master:
                 "the store cannot be written", reason=trouble.sentence, passing=trouble.passing
             )
         if trouble is not None and not trouble.passing:
-            self._fail(StoreDamagedError(trouble.sentence))
+            self.fail(StoreDamagedError(trouble.sentence))
         else:
-            self.workers.pause(trouble is not None)
+            self._pause()
 
-    def _fail(self, error: BaseException) -> None:
+    @property
+    def trouble(self) -> str:
+        """The reason why nothing new is begun; "" if none."""
+        return self._trouble or self.disks.low
+
+    def _pause(self) -> None:
+        self.workers.pause(bool(self.trouble))
+
+    def _mind_disks(self) -> None:
+        self._minding = self._loop.call_later(_DISK_SECONDS, self._mind_disks)
+        if self.disks.look():
+            if self.disks.low:
+                log.error("only what runs is finished", reason=self.disks.low)
+            else:
+                log.info("there is room on the disk again")
+            self._pause()
+
+    def fail(self, error: BaseException) -> None:
+        """End: what is told to the store is not kept."""
         if not self.ended.done():
             self.ended.set_exception(error)
 
     def _load_late(self) -> None:
-        """Load the modules that planning will need, so that it does not have to wait for them."""
-        self._loop.run_in_executor(None, import_module, "scipy.special")
+        """Load the modules that planning will need, so that it does not have to wait for them.
+
+        Where all is free nothing is planned: a fifth of a second would be lost to the tasks.
+        """
+        running = self.bags.running.values()
+        if any(not one.free for runner in running for one in runner.bag.settings.offerings):
+            self._loop.run_in_executor(None, _load_scipy)
+        else:
+            self._late = self._loop.call_later(_LATE_SECONDS, self._load_late)
+
+    def _stop_loading(self) -> None:
+        self._late.cancel()
+
+    def _stop_minding(self) -> None:
+        self._minding.cancel()
 
     def _stop_measuring(self) -> None:
         self._lag_timer.cancel()
@@ -298,9 +379,6 @@ class Master:
         now = self._loop.time()
         self._lag = max(0.0, now - last - _LAG_SECONDS)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, now)
-
-
-_TASK_STATES: Final = ("waiting", "running", "done", "failed", "dropped")
 
 
 async def serve(options: Options, ready: Callable[[Master], None] = lambda _: None) -> None:
@@ -315,6 +393,19 @@ async def serve(options: Options, ready: Callable[[Master], None] = lambda _: No
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+def _load_scipy() -> None:
+    """Load numpy and scipy in this thread, which may use one processor meanwhile.
+
+    Where they see more, OpenBLAS begins threads, which spin for a tenth of a second, for nothing.
+    """
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        import_module("scipy.special")
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def _allow_many_connections() -> None:

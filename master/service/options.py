@@ -9,6 +9,7 @@ from bats.common.folders import default_state
 from bats.common.offering import Offering
 from bats.deploy.protocol import Backend
 from bats.master.addresses import HERE
+from bats.master.policy_packages import import_policies
 
 Place = tuple[str, str, str]
 
@@ -18,15 +19,30 @@ def place_of(offering: Offering) -> Place:
     return offering.name, offering.backend, repr(sorted(offering.settings.items()))
 
 
+def sharings() -> tuple[str, ...]:
+    """The names of ways to share machines, those of other packages too."""
+    from bats.master.brain.household.sharing import SHARINGS
+
+    import_policies()
+    return tuple(SHARINGS)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     state: Path = field(default_factory=default_state)
+    restored: bool = False  # the store is a copy: give it an identity of its own
     bind: str = HERE  # this computer only; machines elsewhere need an address they can reach
     port: int = 0  # 0: the port of this state folder's last master, else any that is free
     reach: tuple[str, ...] = ()  # hosts under which machines may find us; () is worked out
     offerings: tuple[Offering, ...] = ()  # for bags that bring none of their own
+    fixed_offerings: bool = False  # bags may bring none of their own
     currency: str = "$"
+    sharing: str = "fair"  # of common machines among bags; a name in SHARINGS
+    notify: str = ""  # a command that is told of choices, pauses and ends, of all bags
     output: Path | None = None  # where tasks' output goes; None: `output` in the state folder
+    reserve_bytes: int | None = None  # of each disk; None: a twentieth, at most 1 GB
+    task_files_bytes: int = 16 << 30  # that the output files of a task may come to
+    bag_files_bytes: int = 1 << 40
     web_port: int | None = None  # of the web page; None: there is none, 0: any port that is free
     web_bind: str = HERE  # the page speaks plain HTTP: elsewhere only on a trusted network
     heartbeat_seconds: float = 5.0

@@ -14,6 +14,7 @@ from bats.master.brain.protocol.commands import (
     Command,
     Decided,
     EndBag,
+    Foretell,
     KillTask,
     Offer,
     Paused,
@@ -29,9 +30,11 @@ from bats.master.brain.protocol.events import (
     Begin,
     Cause,
     Charged,
+    Collecting,
     Ended,
     Ending,
     Event,
+    Foretold,
     Gone,
     Joined,
     Woken,
@@ -56,6 +59,10 @@ class Conditions:
     stop_seconds: float = 0.0
     life_seconds: Callable[[random.Random, int], float] = lambda _rng, _cluster: NEVER
     start_fails: float = 0.0  # the share of machines that never join
+    collect_seconds: float = 0.0  # from a task's end until what it left is here
+    turnaround: Callable[[random.Random, int], float] | None = None  # of an attempt, by cluster
+    silent: Callable[[random.Random, int], bool] = lambda _rng, _cluster: False
+    """True for an attempt whose machine will never answer again; it is paid until it is stopped."""
     task_fails: float = 0.0  # the share of attempts that end with an error
     error: Callable[[TaskId, float], str] = lambda _task, _now: ""  # what one begun then fails with
     answers: Callable[[tuple[Schedule, ...], float], tuple[float, Event] | None] = (
@@ -64,12 +71,15 @@ class Conditions:
 
 
 @dataclass(slots=True)
-class _Worker:
+class Worker:
+    """A machine of the simulated world."""
+
     cluster: int
     slots: int
     queue: list[tuple[TaskId, int]] = field(default_factory=list)
     running: dict[tuple[TaskId, int], float] = field(default_factory=dict)  # started at
     joined: bool = False
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -86,8 +96,27 @@ class History:
     end: EndBag | None = None
 
 
+class Agenda:
+    """All that is to happen, in the order of time; of what comes at once, as it was put down."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, bool, int, Callable[[], None]]] = []
+        self._order = count()
+
+    def put(self, at: float, what: Callable[[], None], *, last: bool = False) -> None:
+        """`last`: after all else that happens at that time, and what comes of it at once."""
+        heapq.heappush(self._heap, (at, last, next(self._order), what))
+
+    @property
+    def next_at(self) -> float:
+        return self._heap[0][0] if self._heap else NEVER
+
+    def take(self) -> Callable[[], None]:
+        return heapq.heappop(self._heap)[3]
+
+
 class Simulation:
-    """Runs one bag to its end in virtual time."""
+    """Runs one bag to its end in virtual time; several may have one agenda."""
 
     def __init__(
         self,
@@ -98,16 +127,22 @@ class Simulation:
         *,
         keep_events: bool = False,
         after_event: Callable[[Engine], None] = lambda _engine: None,
+        agenda: Agenda | None = None,
+        began: float = 0.0,
+        engine: Engine | None = None,
+        foretell: Callable[[Engine, Foretell], Foretold] | None = None,
     ) -> None:
-        self.engine = Engine(settings, runtimes)
+        """`engine` is one that has begun elsewhere; `foretell` is for settings with foresight."""
+        self.engine = engine or Engine(settings, runtimes)
+        self._foreteller = foretell
         self.history = History()
-        self._settings = settings
+        self.began = began  # by the agenda
+        self._agenda = agenda or Agenda()
+        self.settings = settings
         self._runtimes = runtimes
         self._conditions = conditions or Conditions()
         self._rng = random.Random(seed)
-        self._heap: list[tuple[float, int, Callable[[float], Event | None]]] = []
-        self._order = count()
-        self._workers: dict[MachineId, _Worker] = {}
+        self._workers: dict[MachineId, Worker] = {}
         self._since: dict[MachineId, float] = {}
         self._wake: float | None = None
         self._keep = keep_events
@@ -119,6 +154,7 @@ class Simulation:
             KillTask: self._kill_task,
             WakeAt: self._wake_at,
             Offer: self._offer,
+            Foretell: self._foretell,
             Record: self._record,
             Decided: self._decided,
             Paused: self._paused,
@@ -127,53 +163,77 @@ class Simulation:
         }
 
     def tell(self, event: Event, at: float) -> None:
-        """A word of the user's, at that time."""
-        self._at(at, lambda _at: event)
+        """A word of the user's, after all else that happens at that time."""
+        self._at(at, lambda _at: event, last=True)
 
     def run(self, until: float = NEVER) -> History:
-        self._at(0.0, lambda _now: Begin())
+        self.begin()
         return self.go_on(until)
+
+    def begin(self) -> None:
+        self._at(0.0, lambda _now: Begin())
 
     def go_on(self, until: float = NEVER) -> History:
         """Go on until the bag is over, again if it was and is told to go on."""
-        while self._heap and not self.engine.over:
-            at, _, make = heapq.heappop(self._heap)
-            if at > until:
+        while self._agenda.next_at < NEVER and not self.engine.over:
+            if self._agenda.next_at > until:
                 break
-            event = make(at)
-            if event is not None:
-                self._deliver(event, at)
+            self._agenda.take()()
         return self.history
 
-    def _deliver(self, event: Event, now: float) -> None:
+    def deliver(self, event: Event, now: float) -> None:
         commands = self.engine.handle(event, now)
         if self._keep:
             self.history.events.append((now, event))
             self.history.commands.append(commands)
-        self._after_event(self.engine)
         for command in commands:
             self._obey[type(command)](command, now)
+        self._after_event(self.engine)
 
-    def _at(self, at: float, make: Callable[[float], Event | None]) -> None:
-        heapq.heappush(self._heap, (at, next(self._order), make))
+    def _at(self, at: float, make: Callable[[float], Event | None], *, last: bool = False) -> None:
+        def happen() -> None:
+            event = None if self.engine.over else make(at)
+            if event is not None:
+                self.deliver(event, at)
+
+        self._agenda.put(self.began + at, happen, last=last)
+
+    def put(self, machine: MachineId, cluster: int, slots: int) -> None:
+        """A machine that nobody asked for has so many slots; whoever puts it tells the engine."""
+        self._workers.setdefault(machine, Worker(cluster, slots)).slots = slots
+
+    def running(self, machine: MachineId) -> int:
+        """The number of tasks that run there."""
+        worker = self._workers.get(machine)
+        return len(worker.running) if worker else 0
 
     # --- obeying ---------------------------------------------------------------------------------
 
     def _start_machines(self, command: StartMachines, now: float) -> None:
         c = self._conditions
         for machine in command.machines:
-            self._workers[machine] = _Worker(
-                command.cluster, self._settings.offerings[command.cluster].slots
+            self._workers[machine] = Worker(
+                command.cluster, self.settings.offerings[command.cluster].slots
             )
             delay = c.start_seconds(self._rng, command.cluster)
             if self._rng.random() < c.start_fails:
                 self._at(now + delay, self._leaves(machine, Cause.FAILED, "did not start"))
                 continue
-            self._at(now + delay, lambda at, m=machine: self._charge(m, at))  # type: ignore[misc]
-            self._at(now + delay + c.boot_seconds, lambda _at, m=machine: self._join(m))  # type: ignore[misc]
+            self._arrives(machine, now + delay, now + delay + c.boot_seconds)
             life = c.life_seconds(self._rng, command.cluster)
             if life < NEVER:
-                self._at(now + delay + life, self._leaves(machine, Cause.FAILED, "broke"))
+                reliable = self.settings.offerings[command.cluster].reliable
+                cause, words = (
+                    (Cause.FAILED, "broke") if reliable else (Cause.PREEMPTED, "taken away")
+                )
+                self._dies(machine, now + delay + life, cause, words)
+
+    def _dies(self, machine: MachineId, at: float, cause: Cause, detail: str) -> None:
+        self._at(at, self._leaves(machine, cause, detail))
+
+    def _arrives(self, machine: MachineId, charged: float, joins: float) -> None:
+        self._at(charged, lambda at: self._charge(machine, at))
+        self._at(joins, lambda _at: self._join(machine))
 
     def _charge(self, machine: MachineId, at: float) -> Event | None:
         if machine not in self._workers:
@@ -211,26 +271,39 @@ class Simulation:
             worker.queue.extend(command.orders)
             self._advance(command.machine, worker, now)
 
-    def _advance(self, machine: MachineId, worker: _Worker, now: float) -> None:
+    def _advance(self, machine: MachineId, worker: Worker, now: float) -> None:
         while worker.queue and len(worker.running) < worker.slots:
             task, attempt = worker.queue.pop(0)
             worker.running[task, attempt] = now
-            seconds = self._runtimes(task, worker.cluster)
+            if self._conditions.silent(self._rng, worker.cluster):
+                worker.silent = True
+                continue
+            seconds = self._seconds(task, worker.cluster)
             fails = self._conditions.task_fails and self._rng.random() < self._conditions.task_fails
             why = self._conditions.error(task, now)
             outcome = Outcome.FAILED if fails or why else Outcome.DONE
             self._at(now + seconds, self._finishes(machine, task, attempt, outcome, why))
+
+    def _seconds(self, task: TaskId, cluster: int) -> float:
+        if self._conditions.turnaround is not None:
+            return self._conditions.turnaround(self._rng, cluster)
+        return self._runtimes(task, cluster)
 
     def _finishes(
         self, machine: MachineId, task: TaskId, attempt: int, outcome: Outcome, why: str = ""
     ) -> Callable[[float], Event | None]:
         def finish(at: float) -> Event | None:
             worker = self._workers.get(machine)
-            if worker is None or (task, attempt) not in worker.running:
+            if worker is None or (task, attempt) not in worker.running or worker.silent:
                 return None
             started = worker.running.pop((task, attempt))
             self._advance(machine, worker, at)
-            return Ended(machine, (Ending(task, attempt, outcome, at - started, why),))
+            ended = Ended(machine, (Ending(task, attempt, outcome, at - started, why),))
+            delay = self._conditions.collect_seconds
+            if not delay or outcome is not Outcome.DONE:
+                return ended
+            self._at(at + delay, lambda _at: ended if machine in self._workers else None)
+            return Collecting(machine, ((task, attempt),))
 
         return finish
 
@@ -238,6 +311,8 @@ class Simulation:
         worker = self._workers.get(command.machine)
         key = (command.task, command.attempt)
         if worker is None:
+            return
+        if worker.silent:
             return
         if key in worker.running:
             self._at(
@@ -262,7 +337,13 @@ class Simulation:
         answer = self._conditions.answers(command.schedules, now)
         if answer is not None:
             at, event = answer
-            self._at(max(at, now), lambda _at: event)
+            self._at(max(at, now), lambda _at: event, last=True)
+
+    def _foretell(self, command: Foretell, now: float) -> None:
+        """Answered in no time; a live master takes some seconds, in which paid time is used."""
+        assert self._foreteller is not None, "settings with foresight need somebody who foretells"
+        told = self._foreteller(self.engine, command)
+        self._at(now, lambda _at: told, last=True)
 
     def _record(self, command: Record, _now: float) -> None:
         for ending in command.endings:

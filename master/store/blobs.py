@@ -1,17 +1,20 @@
 """Files by their content: inputs and outputs, each kept once under its SHA-256."""
 
+import contextlib
 import hashlib
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import BatsError, UsageError
-from bats.master.store.schema import sync
+from bats.master.store.database import sync
 
 FOLDER: Final = "blobs"
+_KEPT_SECONDS: Final = 24 * 3600.0  # a part, for who goes on sending it
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -27,7 +30,7 @@ class Blobs:
     """Waits for the disk: call it from a thread. One caller at a time receives a content."""
 
     def __init__(self, state_folder: Path) -> None:
-        self._folder = state_folder / FOLDER
+        self._folder = self.folder = state_folder / FOLDER
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
@@ -96,6 +99,22 @@ class Blobs:
             self.path(sha256).unlink(missing_ok=True)
             self._part(sha256).unlink(missing_ok=True)
 
+    def drop_part(self, sha256: str) -> None:
+        """Delete what came of a content that nobody waits for any more."""
+        self._part(sha256).unlink(missing_ok=True)
+
+    def drop_leftovers(self, seconds: float = _KEPT_SECONDS) -> int:
+        """Delete what never became whole, and was not touched for so long; the bytes of it."""
+        oldest, freed = time.time() - seconds, 0
+        for pattern in ("*/*.part", "tmp*"):
+            for left in self._folder.glob(pattern):
+                with contextlib.suppress(OSError):  # it has just become whole
+                    seen = left.stat()
+                    if seen.st_mtime < oldest:
+                        left.unlink()
+                        freed += seen.st_size
+        return freed
+
     def _part(self, sha256: str) -> Path:
         return self.path(sha256).with_suffix(".part")
 
@@ -107,6 +126,7 @@ class Blobs:
         file.chmod(0o400)
         file.rename(path)
         sync(path.parent)
+        sync(self._folder)  # the name of that folder, which may be new
 
 
 def digest(path: Path) -> str:

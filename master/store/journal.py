@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store.schema import key, keys_of
+from bats.master.store.database import key, keys_of
 
 CHUNK_EVENTS: Final = 256
 OPEN_BYTES: Final = 2000

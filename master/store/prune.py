@@ -7,7 +7,7 @@ from typing import Final
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
-from bats.master.store import schema
+from bats.master.store import database
 from bats.master.store.lock import FolderLock
 from bats.master.store.repair import soundness
 from bats.master.store.writing import mark
@@ -36,7 +36,7 @@ def some(db: sqlite3.Connection, bag: BagId) -> bool:
     for table in _BY_KEY:  # from the end: what an interrupted pruning leaves has no gaps
         piece = f"SELECT rowid FROM {table} WHERE id BETWEEN ? AND ? {_LAST}"
         query = f"DELETE FROM {table} WHERE rowid IN ({piece})"
-        if db.execute(query, schema.keys_of(bag)).rowcount:
+        if db.execute(query, database.keys_of(bag)).rowcount:
             return True
     if db.execute("SELECT count(*) FROM bags WHERE id = ?", (bag,)).fetchone()[0]:
         db.execute("BEGIN IMMEDIATE")

@@ -11,9 +11,9 @@ from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.outcomes.values import Value, values_of
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
-from bats.master.store import journal, schema
+from bats.master.store import database, journal
 from bats.master.store.results import COLUMNS, result_from
-from bats.master.store.rows import BagRow, DecisionRow, MachineRow, bag_checksum
+from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
 
 SORTABLE: Final = (
     "task", "attempt", "machine", "cluster", "started", "outcome", "exit_code", "wall_seconds",
@@ -24,6 +24,7 @@ VALUE: Final = "value."
 """The prefix to the name of a value that results are sorted by."""
 
 _PIECE: Final = 1000  # rows at a time: no long transaction keeps the log from being emptied
+_GOLDEN: Final = 2_654_435_769  # of 2³²; its multiples have great gaps nowhere
 _ATTEMPT: Final = ", ".join(COLUMNS)
 
 
@@ -62,7 +63,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = schema.open_reading(folder)
+        self._db = database.open_reading(folder)
         self._db.create_function("value_of", 2, _value_of, deterministic=True)
 
     def close(self) -> None:
@@ -118,6 +119,17 @@ class Reader:
         query = "SELECT bag, time, words FROM decisions WHERE bag = ? ORDER BY id"
         return [DecisionRow(*row) for row in self._all(query, bag)]
 
+    def learned(self, template: str | None = None) -> list[LearnedRow]:
+        """The experience with this command, or with all; a store of before 0.2.0 has none."""
+        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'learned'"):
+            return []
+        query = f"SELECT {', '.join(LearnedRow._fields)} FROM learned"
+        order = " ORDER BY template, offering"
+        if template is None:
+            return [LearnedRow(*row) for row in self._all(query + order)]
+        found = self._all(f"{query} WHERE template = ?{order}", template)
+        return [LearnedRow(*row) for row in found]
+
     def blobs(self, bag: BagId) -> list[str]:
         return [sha for (sha,) in self._all("SELECT sha256 FROM blobs WHERE bag = ?", bag)]
 
@@ -126,7 +138,7 @@ class Reader:
     def outcomes(self, bag: BagId) -> dict[Outcome, int]:
         """The number of tasks for each way of ending."""
         query = "SELECT outcome, count(*) FROM results WHERE id BETWEEN ? AND ? GROUP BY outcome"
-        return {Outcome(row[0]): row[1] for row in self._all(query, *schema.keys_of(bag))}
+        return {Outcome(row[0]): row[1] for row in self._all(query, *database.keys_of(bag))}
 
     def tasks(self, bag: BagId, query: TaskQuery = TaskQuery()) -> Page:
         """One page of the results that match."""
@@ -154,7 +166,7 @@ class Reader:
 
     def every_task(self, bag: BagId, since: int = 0) -> Iterator[Result]:
         """All results in the order of the tasks, from one on, read in pieces."""
-        low, high = schema.keys_of(bag)
+        low, high = database.keys_of(bag)
         low += since
         query = (
             f"SELECT {_ATTEMPT} FROM results WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_PIECE}"
@@ -171,23 +183,27 @@ class Reader:
             "AND (excerpt LIKE '%=%' OR excerpt LIKE '%{%')"
         )
         found: dict[str, set[type]] = {}
-        for (excerpt,) in self._rows(query, *schema.keys_of(bag)):
+        for (excerpt,) in self._rows(query, *database.keys_of(bag)):
             for name, value in values_of(excerpt).items():
                 found.setdefault(name, set()).add(type(value))
         return {name: _common(kinds) for name, kinds in found.items()}
 
     def values(self, bag: BagId, most: int) -> list[tuple[TaskId, dict[str, Value]]]:
-        """The values of at most twice so many tasks, evenly chosen of those that are done."""
-        low, high = schema.keys_of(bag)
+        """The values of about so many tasks, evenly chosen of those that are done.
+
+        Every k-th would be of some values of a parameter only: they go round in a sweep. Multiples
+        of the golden ratio are spread evenly over whatever goes round.
+        """
+        low, high = database.keys_of(bag)
         done = f"FROM results WHERE id BETWEEN ? AND ? AND outcome = {int(Outcome.DONE)}"
         ((count,),) = self._all(f"SELECT count(*) {done}", low, high)
-        query = f"SELECT id, excerpt {done} AND id % ? = 0 ORDER BY id"
-        rows = self._rows(query, low, high, max(1, count // most))
+        query = f"SELECT id, excerpt {done} AND (id - ?) * {_GOLDEN} % {1 << 32} < ? ORDER BY id"
+        rows = self._rows(query, low, high, low, (most << 32) // max(most, count))
         return [(TaskId(at - low), told) for at, text in rows if (told := values_of(text))]
 
     def not_done(self, bag: BagId) -> list[TaskId]:
         """Tasks whose recorded result is a failure."""
-        low, high = schema.keys_of(bag)
+        low, high = database.keys_of(bag)
         query = (
             f"SELECT id FROM results WHERE id BETWEEN ? AND ? AND outcome <> {int(Outcome.DONE)}"
         )
@@ -195,7 +211,7 @@ class Reader:
 
     def busy_seconds(self, bag: BagId) -> dict[MachineId, float]:
         """The seconds of all attempts that ended on each machine."""
-        low, high = schema.keys_of(bag)
+        low, high = database.keys_of(bag)
         query = " UNION ALL ".join(
             f"SELECT machine, wall_seconds FROM {table} WHERE id BETWEEN ? AND ?"
             for table in ("results", "attempts")
@@ -209,7 +225,7 @@ class Reader:
 
     def story(self, bag: BagId, task: TaskId) -> list[Result]:
         """All that is known of the attempts of one task, its result included."""
-        at = schema.key(bag, task)
+        at = database.key(bag, task)
         rows = self._all(
             f"SELECT {_ATTEMPT} FROM attempts WHERE id = ? "
             f"UNION ALL SELECT {_ATTEMPT} FROM results WHERE id = ? ORDER BY attempt",
@@ -221,7 +237,7 @@ class Reader:
     def every_attempt(self, bag: BagId) -> Iterator[Result]:
         """The attempts that did not become their task's result."""
         query = f"SELECT {_ATTEMPT} FROM attempts WHERE id BETWEEN ? AND ? ORDER BY id, attempt"
-        return map(result_from, self._rows(query, *schema.keys_of(bag)))
+        return map(result_from, self._rows(query, *database.keys_of(bag)))
 
     def clusters(self, bag: BagId) -> list[ClusterRow]:
         done = f"FILTER (WHERE outcome = {int(Outcome.DONE)})"
@@ -232,7 +248,7 @@ class Reader:
                 coalesce(max(peak_kib), 0)
             FROM results WHERE id BETWEEN ? AND ? GROUP BY cluster ORDER BY cluster
         """
-        return [ClusterRow(*row) for row in self._all(query, *schema.keys_of(bag))]
+        return [ClusterRow(*row) for row in self._all(query, *database.keys_of(bag))]
 
     def runtimes(self, bag: BagId, cluster: str) -> "array[float]":
         """Wall seconds of all tasks done there, shortest first."""
@@ -240,7 +256,7 @@ class Reader:
             "SELECT wall_seconds FROM results WHERE id BETWEEN ? AND ? AND cluster = ? "
             f"AND outcome = {int(Outcome.DONE)} ORDER BY wall_seconds"
         )
-        rows = self._rows(query, *schema.keys_of(bag), cluster)
+        rows = self._rows(query, *database.keys_of(bag), cluster)
         return array("d", (seconds for (seconds,) in rows))
 
     def _all(self, query: str, *values: Any) -> list[Any]:
@@ -250,7 +266,7 @@ class Reader:
         try:
             yield from self._db.execute(query, values)
         except sqlite3.DatabaseError as error:
-            raise schema.unreadable(error, self._folder) from error
+            raise database.unreadable(error, self._folder) from error
 
 
 def _value_of(excerpt: str, name: str) -> Value | None:
@@ -264,7 +280,7 @@ def _common(kinds: set[type]) -> type:
 
 
 def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
-    clauses, values = ["id BETWEEN ? AND ?"], list[Any](schema.keys_of(bag))
+    clauses, values = ["id BETWEEN ? AND ?"], list[Any](database.keys_of(bag))
     if query.outcomes:
         clauses.append(f"outcome IN ({', '.join('?' * len(query.outcomes))})")
         values += map(int, query.outcomes)
@@ -279,7 +295,7 @@ def _where(bag: BagId, query: TaskQuery) -> tuple[str, list[Any]]:
         number = int(query.text) if query.text.isascii() and query.text.isdigit() else -1
         if number >= 0:  # of one task, then; what others computed is full of numbers
             contained = f"outcome <> {int(Outcome.DONE)} AND ({contained})"
-        is_it = 0 <= number < 1 << schema.SHIFT
+        is_it = 0 <= number < 1 << database.SHIFT
         clauses.append(f"({contained} OR id = ?)")
-        values += [query.text, query.text, schema.key(bag, number) if is_it else -1]
+        values += [query.text, query.text, database.key(bag, number) if is_it else -1]
     return " AND ".join(clauses), values

@@ -5,6 +5,7 @@ SQLite notices a page that cannot be, not one whose numbers were changed.
 
 import json
 import math
+import operator
 import sqlite3
 import struct
 import zlib
@@ -14,7 +15,7 @@ from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.common.outcomes.values import Value, last_line, values_of
 from bats.master.brain.protocol.numbering import from_table
-from bats.master.store.schema import SHIFT, key
+from bats.master.store.database import SHIFT, key
 from bats.master.store.writing.insert import Insert, tame
 from bats.master.store.writing.statements import hold_blobs
 
@@ -104,15 +105,21 @@ def last_words(result: Result) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 _results = Insert("INTO results", len(COLUMNS), "ON CONFLICT (id) DO NOTHING")
+_task = operator.attrgetter("task")
 _attempts = Insert("INTO attempts", len(COLUMNS), "ON CONFLICT (id, attempt) DO NOTHING")
 
 
 def write_results(db: sqlite3.Connection, rows: list[Result]) -> None:
-    """Record the first result of each task; count later ones, and keep those that failed."""
+    """Record the first result of each task; count later ones, and keep those that failed.
+
+    Tasks end in any order. Written in that of their numbers, rows that share a page come together:
+    of a table larger than what is kept in memory that is half of the work.
+    """
     by_bag: dict[int, list[Result]] = {}
     for row in rows:
         by_bag.setdefault(row.bag, []).append(row)
     for bag, group in by_bag.items():
+        group.sort(key=_task)  # those of one task stay in their order
         copies = len(group) - _results(db, [flat(row) for row in group])
         if copies:
             db.execute("UPDATE bags SET duplicates = duplicates + ? WHERE id = ?", (copies, bag))

@@ -36,7 +36,11 @@ class MachineRow(NamedTuple):
     gone: float | None = None
     reason: str = ""
     cost: Money = Money(0)
-    public_key: bytes = b""
+    public_key: bytes = b""  # or several, a blank between two: of tickets it may come with
+
+    @property
+    def keys(self) -> list[str]:
+        return self.public_key.decode().split()
 
 
 class DecisionRow(NamedTuple):
@@ -48,3 +52,13 @@ class DecisionRow(NamedTuple):
 def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:
     """The checksum of what never changes, and without which the bag cannot go on."""
     return zlib.crc32(settings or b"", zlib.crc32(spec or b""))
+
+
+class LearnedRow(NamedTuple):
+    """The experience with one command on one offering, across bags."""
+
+    template: str
+    offering: str
+    tasks: int
+    at: float  # when the last of them ended, by the calendar
+    runtimes: bytes  # doubles, rising

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, Result, TaskId
-from bats.master.store import journal, prune, results, schema
+from bats.master.store import database, journal, prune, results
 from bats.master.store.lock import FolderLock
 from bats.master.store.reader import Reader
 from bats.master.store.repair import soundness
-from bats.master.store.rows import BagRow, DecisionRow, MachineRow
+from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow
 from bats.master.store.writing import statements
 from bats.master.store.writing.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
 from bats.master.store.writing.mark import Mark
@@ -60,11 +60,28 @@ class Store:
             pace_seconds=pace_seconds,
             retry_seconds=retry_seconds,
         )
-        self.master_id: Final[str] = self._one("SELECT value FROM meta WHERE key = 'master'")
+        self.master_id: str = self._one("SELECT value FROM meta WHERE key = 'master'")
         highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bags'"
         self._last_bag: int = self._one(highest)
         bags = self._db.execute("SELECT id FROM bags").fetchall()
         self._next_event = {bag: journal.length(self._db, bag) for (bag,) in bags}
+
+    def take_identity(self) -> bool:
+        """Make a copied store another master's; before anything is served. False if that was done.
+
+        Machines that were asked for under the old identity are none of ours then. It is done once:
+        the file knows itself by its place on the disk, which no copy has.
+        """
+        seen = (self.folder / database.FILE).stat()
+        place = f"{seen.st_dev}:{seen.st_ino}"
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'restored'").fetchone()
+        if row is not None and row[0] == place:
+            return False
+        self.master_id = database.new_master_id()
+        told = [("master", self.master_id), ("restored", place)]
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", told)
+        return True
 
     # --- telling facts ------------------------------------------------------------------------
 
@@ -95,7 +112,7 @@ class Store:
 
     def reopen(self, bag: BagId, tasks: Iterable[TaskId]) -> None:
         """Move the results of these tasks to the attempts: they are to be run again."""
-        self._tell(results.reopen_tasks, [(schema.key(bag, task),) for task in tasks])
+        self._tell(results.reopen_tasks, [(database.key(bag, task),) for task in tasks])
 
     def bag(self, row: BagRow) -> None:
         self._tell(statements.write_bags, (row,))
@@ -111,6 +128,13 @@ class Store:
 
     def decision(self, row: DecisionRow) -> None:
         self._tell(statements.write_decisions, (row,))
+
+    def learned(self, rows: Iterable[LearnedRow]) -> None:
+        """Keep the experience with commands, in place of what there was."""
+        self._tell(statements.write_learned, rows)
+
+    def forget_learned(self, templates: Iterable[str]) -> None:
+        self._tell(statements.forget_learned, templates)
 
     def hold(self, bag: BagId, sha256s: Iterable[str]) -> None:
         """These blobs belong to the bag until it is pruned; those in results do so anyway."""

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import UsageError, quoted
+from bats.master.model_checks import check
 from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
-from bats.master.sweep.model import LinesOf, parameter_name
+from bats.master.sweep.model import LinesOf, SweepFile, parameter_name
 from bats.master.sweep.one_liner import expanded
 from bats.master.sweep.policy import Policy
 from bats.master.sweep.reading import KINDS, build
-from bats.master.sweep.sweep import Sweep
-from bats.master.sweep.tables import line_axis
+from bats.master.sweep.value_files import line_axis
+from bats.master.sweep.work import Work
+from bats.master.sweep.workflow.formats import foreign_workflow
+from bats.master.sweep.workflow.task_list import Emulation
+from bats.master.sweep.workflow.workflow import Workflow
 from bats.master.userfile import Document, read_document, sentence
 
 _NO_FILE: Final = Document(
@@ -39,7 +43,8 @@ def from_arguments(
     lines: Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     policy: Mapping[str, Any] | None = None,
-) -> Sweep:
+    emulation: Emulation | None = None,
+) -> Work:
     """The sweep that options mean, alone or over what a `file` says.
 
     `words` stand after `--`: a program and its arguments, or one text with blanks for the shell.
@@ -48,6 +53,16 @@ def from_arguments(
     `{line}`. `settings` are further keys of the sweep file, `policy` those of its table of that
     name; None values are passed over. Raises UsageError with one sentence.
     """
+    said = {key: value for key, value in (settings or {}).items() if value is not None}
+    chosen = {key: value for key, value in (policy or {}).items() if value is not None}
+    if file and (workflow := foreign_workflow(file, emulation)) is not None:
+        if words or parameters or zipped or array or csv_file or lines is not None:
+            raise UsageError(f"{file} is a workflow: it has its commands and values already.")
+        return _with_limits(workflow, said, chosen)
+    if emulation is not None:
+        raise UsageError(
+            "--emulate is for workflows with recorded runtimes: WfFormat, DAX, lists of tasks."
+        )
     document = read_document(file, "the sweep file", kinds=KINDS) if file else _NO_FILE
     data = dict(document.data)
     axis = None if lines is None else line_axis(lines, "standard input")
@@ -65,14 +80,46 @@ def from_arguments(
         data["array"] = array
     if csv_file:
         data["csv"] = str(Path(csv_file).absolute())
-    said = {key: value for key, value in (settings or {}).items() if value is not None}
     data |= said
-    if chosen := {key: value for key, value in (policy or {}).items() if value is not None}:
+    if chosen:
         table = data.get("policy", {})
         data["policy"] = table | chosen if isinstance(table, dict) else table
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
     return build(replace(document, data=data, options=frozenset(said)), more=more)
+
+
+def _with_limits(
+    workflow: Workflow, said: Mapping[str, Any], policy: Mapping[str, Any]
+) -> Workflow:
+    """The workflow with what options say of all its tasks, and of the whole."""
+    data = {"command": "true", **said, "policy": policy}
+    document = replace(_NO_FILE, data=data, options=frozenset(said))
+    file = check(SweepFile, document)
+    if "compat" in said:
+        raise UsageError("--compat is for job arrays; this is a workflow.")
+    more: dict[str, Any] = {}
+    if "timeout" in said:
+        more["timeout_seconds"] = file.timeout
+    if "memory" in said:
+        more["memory_bytes"] = file.memory
+    if "pids" in said:
+        more["pids"] = file.pids
+    if "cwd" in said:
+        more["cwd"] = str(Path(file.cwd or "").expanduser().absolute())
+    usual = file.retries if "retries" in said else None
+    return replace(
+        workflow,
+        steps=tuple(replace(step, **more) for step in workflow.steps),
+        retries=tuple(usual if own is None else own for own in workflow.retries),
+        name=file.name or workflow.name,
+        max_failures=file.max_failures,
+        budget=file.budget,
+        deadline_seconds=file.deadline,
+        pick=file.pick,
+        notify=file.notify,
+        policy=file.policy.settings(),
+    )
 
 
 def values_given(text: str) -> Column | LinesOf:

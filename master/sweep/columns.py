@@ -150,10 +150,8 @@ def range_of(text: str) -> Spaced:
     found = _RANGE.fullmatch(text)
     if not found:
         raise ValueError(f"{quoted(text)} is not a range; write start:stop or start:stop:step")
-    start, stop, step = (None if part is None else decimal(part) for part in found.groups())
-    assert start is not None
-    assert stop is not None
-    return spaced(start, stop, step)
+    start, stop, step = found.groups()
+    return spaced(decimal(start), decimal(stop), None if step is None else decimal(step))
 
 
 def array_of(text: str) -> tuple[Column, int]:
@@ -171,8 +169,8 @@ def array_of(text: str) -> tuple[Column, int]:
                 f"{quoted(part)} is not an array of numbers; "
                 "write for example 1-1000, 0-31:2 or 1,3,5-8"
             )
-        first, last, step = (None if one is None else int(decimal(one)) for one in found.groups())
-        assert first is not None
+        first = int(decimal(found[1]))
+        last, step = (None if one is None else int(decimal(one)) for one in found.groups()[1:])
         if last is not None and last < first:
             raise ValueError(f"{part} is empty: {last} is less than {first}")
         if step == 0:

@@ -9,7 +9,7 @@ from pydantic import Field
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.common.units import octets
-from bats.master.checked import (
+from bats.master.model_checks import (
     Checked,
     Reads,
     Whole,
@@ -30,6 +30,7 @@ from bats.master.sweep.columns import (
     spaced,
 )
 from bats.master.sweep.policy import Policy
+from bats.master.sweep.workflow.after import After
 
 PICKS: Final = (
     "ask",
@@ -131,6 +132,11 @@ def _files(written: Any) -> tuple[str, ...]:
     return names
 
 
+def _file(written: Any) -> str:
+    (name,) = _files([written])
+    return name
+
+
 def _variable(name: Any) -> str:
     if isinstance(name, str) and name and "=" not in name:
         return name
@@ -175,15 +181,63 @@ class Resources(Checked):
     slots: Whole = Field(1, ge=1, le=100_000, description="Slots of the machine that a task takes.")
 
 
-class SweepFile(Checked):
-    """A bag of tasks: one command, and the values its {placeholders} take from task to task."""
+_LEAST_MEMORY: Final = 4 << 20
+_MOST_MEMORY: Final = 1 << 50
+
+
+def task_memory(written: Any) -> int:
+    """Bytes that a task may use: `"2G"`."""
+    size = octets(written)
+    if size < _LEAST_MEMORY:
+        raise ValueError(
+            f"{quoted(written)} is less memory than any program needs; write 512M or 2G"
+        )
+    if size > _MOST_MEMORY:
+        raise ValueError(f"{quoted(written)} is more memory than any machine has; write 512M or 2G")
+    return size
+
+
+def _after(written: Any) -> tuple[After, ...]:
+    """The steps to wait for: a name, a table, or a list of such."""
+    return tuple(map(_one_after, written if isinstance(written, list | tuple) else [written]))
+
+
+def _one_after(written: Any) -> After:
+    how = 'write "name", { step = "name", each = "parameter" } or { step = "name", where = {...} }'
+    match written:
+        case str():
+            return After(written)
+        case {"step": str() as step, **more}:
+            if unknown := [str(key) for key in more if key not in {"each", "where"}]:
+                known = ("step", "each", "where")
+                raise ValueError(f"`{unknown[0]}` is no key here; {suggestion(unknown[0], known)}")
+            each = more.get("each", ())
+            where = more.get("where", {})
+            names = (each,) if isinstance(each, str) else each
+            if isinstance(where, dict) and isinstance(names, list | tuple):
+                pairs = [(parameter_name(a), parameter_name(b)) for a, b in where.items()]
+                return After(step, tuple(map(parameter_name, names)), dict(pairs))
+    raise ValueError(f"{quoted(written)} names no step; {how}")
+
+
+_AFTER: Final = {
+    "description": "Steps to wait for: all of one by its name, or tasks that have values in common",
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "required": ["step"]},
+        {"type": "array", "items": {"type": ["string", "object"]}},
+    ],
+}
+
+
+class Recipe(Checked):
+    """One command, and the values its {placeholders} take from task to task."""
 
     name: str = Field(
         "", max_length=100, description="What to call the bag; the file's name if not given."
     )
     command: str = Field("", description="For the shell. Values are quoted; {name!raw} is not.")
     argv: Texts = Field((), description="Program and arguments, started without a shell.")
-
     grid: dict[Name, Values] = Field({}, description="Each value with each of the others.")
     zip: list[dict[Name, Values]] = Field([], description="Groups: first with first, and so on.")
     csv: str = Field("", description="A file whose header names parameters; a task for each row.")
@@ -197,19 +251,44 @@ class SweepFile(Checked):
     exclude: list[dict[Name, Excluded]] = Field(
         [], description="Tasks to leave out: those that have all the values of one rule."
     )
-
     cwd: str | None = Field(None, description='Where to run. "" is a scratch folder.')
     env: dict[Variable, Text] = Field({}, description="Added to each task's environment.")
     stdin: str = Field("", description="Text given to each task on its standard input.")
     inputs: Files = Field((), description="Files and folders to bring to machines.")
     outputs: Files = Field((), description="Files to bring back: names, or patterns with * and ?.")
-
+    values: Annotated[str, Reads(_file, {"type": "string"})] = Field(
+        "", description="A file in which each task tells values: name=number, or a JSON object."
+    )
     timeout: Annotated[float, Reads(positive_duration, _DURATION)] = Field(
         0.0, description="How long a task may run."
+    )
+    memory: Annotated[
+        int, Reads(task_memory, {"type": ["string", "integer"], "examples": ["512M", "2G"]})
+    ] = Field(0, description="What a task may use of memory; one that takes more is killed.")
+    pids: Whole = Field(
+        0, ge=1, le=1 << 22, description="How many processes and threads a task may have at a time."
     )
     output_cap: Annotated[
         int, Reads(octets, {"type": ["string", "integer"], "examples": ["64K", "1M"]})
     ] = Field(1 << 20, description="What is kept of stdout and of stderr: the head and the tail.")
+    compat: Literal["", "slurm", "sge"] = Field("", description="Also set their array variables.")
+
+
+class StepTable(Recipe):
+    """A step of a workflow: its tasks may wait for those of other steps."""
+
+    after: Annotated[tuple[After, ...], Reads(_after, _AFTER)] = Field(
+        (), description="The steps, or the tasks of steps, that must be done before."
+    )
+    retries: Whole | None = Field(
+        None, ge=0, le=1000, description="How often a failed task is tried again."
+    )
+
+
+class SweepFile(Recipe):
+    """A bag of tasks: one command with many values, or several, each a step."""
+
+    step: list[StepTable] = Field([], description="The steps of a workflow, each with a command.")
     retries: Whole = Field(1, ge=0, le=1000, description="How often a failed task is tried again.")
     max_failures: Whole = Field(
         0,
@@ -221,8 +300,6 @@ class SweepFile(Checked):
     resources: Resources = Field(
         Resources(slots=1), description="What one task takes of its machine."
     )
-    compat: Literal["", "slurm", "sge"] = Field("", description="Also set their array variables.")
-
     budget: Annotated[Money | None, Reads(amount, _AMOUNT)] = Field(
         None, description="The most that may be spent, sampling included."
     )
@@ -231,5 +308,8 @@ class SweepFile(Checked):
     )
     pick: Annotated[str, Reads(_pick, {"enum": list(PICKS)})] = Field(
         "", description="Which schedule to take after sampling."
+    )
+    notify: str = Field(
+        "", description="A command that the master runs when somebody should know, told in JSON."
     )
     policy: Policy = Field(Policy.model_validate({}), description="How the scheduler decides.")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from bats.common.errors import quoted
-from bats.master.checked import Checked, Reads, Whole, positive_duration, suggestion
+from bats.master.model_checks import Checked, Reads, Whole, positive_duration, suggestion
 from bats.master.policy_packages import import_policies
 
 Names = Callable[[], tuple[str, ...]]
@@ -68,6 +68,15 @@ def _named(names: Names, what: str) -> Reads:
     return Reads(read, lambda: {"enum": list(names())})
 
 
+def read_strategy(written: Any) -> str:
+    from bats.master.brain.unreliable.notation import read
+
+    if isinstance(written, str):
+        read(written)
+        return str(written)
+    raise ValueError(f"should be a text such as N=3 T=1x D=2x M_r=0.1, not {quoted(written)}")
+
+
 def _prudence(written: Any) -> float:
     try:
         value = math.nan if isinstance(written, bool) else float(written)
@@ -83,6 +92,11 @@ class Policy(Checked):
 
     tail: Annotated[str, _named(tails, "tail strategy")] = Field(
         "stochastic+random", description="What idle machines copy when no task waits."
+    )
+    strategy: Annotated[str, Reads(read_strategy, {"type": "string"})] = Field(
+        "N=3 T=1x D=2x M_r=0.1",
+        description="Of the tail `ntdmr`: when how many copies go to unreliable and to reliable "
+        "machines.",
     )
     provisioner: Annotated[str, _named(provisioners, "provisioner")] = Field(
         "timetable", description="Which machines are bought, and who of them stays."

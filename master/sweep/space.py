@@ -136,12 +136,12 @@ def _rows_meant(axis: Axis, rule: Exclusion) -> Sequence[int]:
     meant: Sequence[int] = range(len(axis))
     for name, column in zip(axis.names, axis.columns, strict=True):
         if name in rule:
-            wanted = {_alike(value) for value in rule[name]}
-            meant = [row for row in meant if _alike(column[row]) in wanted]
+            wanted = {alike(value) for value in rule[name]}
+            meant = [row for row in meant if alike(column[row]) in wanted]
     return meant
 
 
-def _alike(value: str) -> Decimal | str:
+def alike(value: str) -> Decimal | str:
     """Numbers are the same however they are written: 0.5 and 0.50."""
     try:
         return decimal(value)

@@ -11,9 +11,13 @@ from typing import Any, Final, Union, get_args, get_origin
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
+from bats.common.outcomes.values import FILE
 from bats.common.template import Fill, compile_template, placeholders
 from bats.master.sweep.columns import type_of
 from bats.master.sweep.space import Space, space_from_plain, space_to_plain
+
+Input = tuple[str, str, int, int]
+"""A file that tasks need: its name, sha256, bytes and mode."""
 
 ARRAY: Final = "array"
 """The parameter that `array` makes; what `compat` shows as the array's task number."""
@@ -29,7 +33,9 @@ class MistakeError(UsageError):
 
 
 _PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
-_ADDED: Final = frozenset({"max_failures", "policy"})  # version 0.1.0 did not write them
+_ADDED: Final = frozenset(
+    {"max_failures", "memory_bytes", "notify", "pids", "policy", "values_file"}
+)  # version 0.1.0 did not write them
 _MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
 
 
@@ -37,6 +43,9 @@ _MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
 class Sweep:
     """Either `command`, for the shell, or `argv`; like `cwd`, `env`, `stdin`, `inputs` and
     `outputs` they are templates of the parameters `{name}`.
+
+        work = sweep("sweep.toml")
+        print(work.count, work.parameters(0), work.preview(0))
 
     Unfilled or unfillable templates are refused here, so that no task is started in vain.
     """
@@ -50,8 +59,11 @@ class Sweep:
     stdin: str = ""
     inputs: tuple[str, ...] = ()  # files and folders to bring, as named from `base`
     outputs: tuple[str, ...] = ()  # patterns to collect
+    values_file: str = ""  # where each task tells values, seen from the folder it runs in
     base: str = ""  # the folder that `inputs` are named from
     timeout_seconds: float = 0.0  # 0: none
+    memory_bytes: int = 0  # that a task may use; 0: no limit
+    pids: int = 0  # processes and threads that a task may have; 0: no limit
     output_cap_bytes: int = 1 << 20
     compat: str = ""
     retries: int = 1
@@ -62,6 +74,7 @@ class Sweep:
     budget: Money | None = None
     deadline_seconds: float | None = None
     pick: str = ""  # "": not decided
+    notify: str = ""  # a command for the shell where the master runs
     policy: Mapping[str, str | int | float] = field(default_factory=dict)  # settings by name
 
     def __post_init__(self) -> None:
@@ -83,8 +96,19 @@ class Sweep:
     def names(self) -> tuple[str, ...]:
         return self.space.names
 
+    @property
+    def graph(self) -> None:
+        """The order among its tasks: there is none."""
+
+    def step_of(self, _index: int) -> int:
+        return 0
+
     def values(self, index: int) -> tuple[str, ...]:
         """The values of task `index` (from 0), in the order of `names`."""
+        return self.space.values(index)
+
+    def filling(self, index: int) -> tuple[str, ...]:
+        """The values that fill the templates."""
         return self.space.values(index)
 
     def parameters(self, index: int) -> dict[str, str]:
@@ -120,8 +144,9 @@ class Sweep:
         bag: BagId,
         *,
         output_folder: str = "",
-        inputs: tuple[tuple[str, str, int, int], ...] = (),
+        inputs: tuple[Input, ...] = (),
         cluster: str = "",
+        step: int = 0,  # noqa: ARG002 (all tasks are alike)
     ) -> BagSpec:
         """The message to workers; `inputs` are the files of `input_paths` with their hashes."""
         return BagSpec(
@@ -130,7 +155,7 @@ class Sweep:
             command=self.command,
             argv=self.argv,
             cwd=self.cwd,
-            env=dict(self.env),
+            env=dict(self.env) | ({FILE: self.values_file} if self.values_file else {}),
             stdin=self.stdin,
             timeout_seconds=self.timeout_seconds,
             output_folder=output_folder,
@@ -140,6 +165,8 @@ class Sweep:
             compat=self.compat,
             tasks=self.count,
             cluster=cluster,
+            memory_bytes=self.memory_bytes,
+            pids=self.pids,
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -173,7 +200,7 @@ class Sweep:
                 if one.name == "space":
                     given[one.name] = space_from_plain(value)
                     continue
-                given[one.name] = _fitting(value, one.type)
+                given[one.name] = fitting(value, one.type)
             return cls(**given)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise UsageError(f"the sweep sent cannot be understood: {error}") from error
@@ -186,6 +213,7 @@ class Sweep:
         for key in ("argv", "inputs", "outputs"):
             for at, text in enumerate(getattr(self, key)):
                 self._fill(text, key, at)
+        self._fill(self.values_file, "values")
         for key, text in self.env.items():
             self._fill(text, "env", key)
 
@@ -226,7 +254,8 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _fitting(value: Any, kind: Any) -> Any:
+def fitting(value: Any, kind: Any) -> Any:
+    """A plain value as a field of this type holds it. Raises TypeError."""
     if not _fits(value, kind):
         raise TypeError(f"{quoted(value)} in place of {kind}")
     return tuple(value) if isinstance(value, list) else value

@@ -12,13 +12,15 @@ from bats.common.money import Money
 from bats.common.outcomes.values import as_typed
 from bats.master.bag import bag_from
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.views.told.promises import ToldView
 from bats.master.plain_data import plain
 from bats.master.queries.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
+from bats.master.report.promise_chart import costs, ends
 from bats.master.report.renting import rented, spending
 from bats.master.report.timeline import timeline
-from bats.master.report.value_plot import value_plot
-from bats.master.service.api.requests import Service
+from bats.master.report.value_plot import is_number, value_plot
+from bats.master.service.api.answering import Service
 from bats.master.service.bags.runner import Runner
 from bats.master.store.reader import Reader
 
@@ -43,6 +45,9 @@ class _Moment:
     running: list[tuple[MachineId, int, float]]
     schedules: list[dict[str, Any]]
     chosen: str
+    promises: tuple[ToldView, ...]  # the first is what was told at the choice
+    ended_at: float | None
+    spent: Money
 
 
 class Drawings:
@@ -99,12 +104,20 @@ class Drawings:
             "timeline": timeline(machines, chronicle, moment.running, now, width, currency),
             "progress": progress(chronicle, bag.sweep.count, now, half),
             "money": money(spending(machines), moment.limit, now, half, currency),
+            "ends": ends(moment.promises, now, moment.ended_at, half),
+            "costs": costs(
+                moment.promises,
+                now,
+                None if moment.ended_at is None else moment.spent,
+                half,
+                currency,
+            ),
             "histograms": [
                 {"cluster": name, "svg": histogram(bins, name, half)}
                 for name, bins in sorted(runtimes.items())
             ],
             "scatter": scatter(moment.schedules, moment.chosen, narrow or half, currency)
-            if moment.schedules
+            if len(moment.schedules) > 1
             else "",
         }
 
@@ -112,11 +125,18 @@ class Drawings:
 def value_drawing(
     reader: Reader, *, number: BagId, value: str, parameter: str, width: int
 ) -> dict[str, Any]:
-    """The names that can be drawn, and the drawing; of names not there the first is taken."""
+    """All names, those that can be drawn, and the drawing; of what is not there, the first.
+
+    Values that repeat a parameter come last.
+    """
     sweep = bag_from(reader.bag(number)).sweep
     told = reader.values(number, _MOST_DOTS)
-    values = list(dict.fromkeys(name for _, found in told for name in found))
-    facts: dict[str, Any] = {"values": values, "parameters": list(sweep.names), "svg": ""}
+    names = list(dict.fromkeys(name for _, found in told for name in found))
+    numbers = {name for _, found in told for name, one in found.items() if is_number(one)}
+    values = sorted(numbers, key=lambda name: (name in sweep.names, names.index(name)))
+    facts: dict[str, Any] = {
+        "names": names, "values": values, "parameters": list(sweep.names), "svg": "",
+    }  # fmt: skip
     if not (values and sweep.names):
         return facts
     value = value if value in values else values[0]
@@ -125,7 +145,7 @@ def value_drawing(
     points = [
         (as_typed(sweep.values(task)[at], kind), found[value])
         for task, found in told
-        if value in found
+        if value in found and sweep.values(task)[at]  # a step may not have the parameter
     ]
     svg = value_plot(points, parameter, value, _fit(width))
     return {**facts, "value": value, "parameter": parameter, "svg": svg}
@@ -136,7 +156,7 @@ def _fit(width: int) -> int:
 
 
 def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
-    run = runner.engine.headline()
+    run, view = runner.engine.headline(), runner.engine.view()
     return _Moment(
         run.now if runner.engine.over else runner.clock(),
         run.chosen_at,
@@ -144,11 +164,14 @@ def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
         list(runner.engine.running()[:MOST_SPANS]),
         plain(offered),
         run.chosen,
+        () if view.told is None else (view.told, *view.looks),
+        view.ended_at,
+        view.spent,
     )
 
 
 def _last_moment(view: dict[str, Any]) -> _Moment:
-    limit = view.get("limit")
+    limit, told = view.get("limit"), view.get("told")
     return _Moment(
         view.get("now", 0.0),
         view.get("chosen_at", 0.0),
@@ -156,4 +179,7 @@ def _last_moment(view: dict[str, Any]) -> _Moment:
         [],
         [],
         view.get("chosen", ""),
+        tuple(ToldView(**one) for one in (told, *view.get("looks", ())) if one),
+        view.get("ended_at"),
+        Money(view.get("spent", 0)),
     )

@@ -1,19 +1,20 @@
 """A master's numbers as Prometheus reads them (text format 0.0.4)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from bats.common.messages import BagId
 from bats.common.money import UNITS
-from bats.master.brain.views.view import RunView
+from bats.master.brain.views.told.view import RunView
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _Sample = tuple[Mapping[str, Any], float]
 
 
-def metrics(snapshot: Mapping[str, Any], view: RunView | None) -> str:
-    """`snapshot` is the master's; `view` the running bag's, if one runs."""
+def metrics(snapshot: Mapping[str, Any], views: Mapping[BagId, RunView]) -> str:
+    """`snapshot` is the master's; `views` those of the bags that run."""
     lines: list[str] = []
 
     def add(name: str, kind: str, words: str, samples: Iterable[_Sample]) -> None:
@@ -52,41 +53,94 @@ def metrics(snapshot: Mapping[str, Any], view: RunView | None) -> str:
     )
     one("bags_waiting", "gauge", "Bags that wait for their turn.", len(snapshot["queued_bags"]))
     one("bags_paused", "gauge", "Bags that wait to be resumed.", len(snapshot["paused_bags"]))
-    one("bag", "gauge", "Number of the bag that runs; 0: none.", snapshot["running_bag"] or 0)
-    if view is not None:
-        _of_bag(view, add, one)
+    one("bags_running", "gauge", "Bags that run.", len(snapshot["running_bags"]))
+    for name, words, key in _OF_CAPS:
+        add(name, "gauge", words, [(_cap(line), line[key] / UNITS) for line in snapshot["caps"]])
+    for name, kind, words, samples in _OF_BAGS:
+        add(
+            name,
+            kind,
+            words,
+            (
+                ({"bag": bag, **labels}, value)
+                for bag, view in views.items()
+                for labels, value in samples(view)
+            ),
+        )
     return "\n".join(lines) + "\n"
 
 
-def _of_bag(view: RunView, add: Any, one: Any) -> None:
-    states = ("waiting", "running", "done", "failed", "dropped")
-    add(
-        "tasks",
-        "gauge",
-        "Tasks of the running bag by state.",
-        [({"state": state}, getattr(view, state)) for state in states],
-    )
-    one("duplicates_total", "counter", "Results of tasks that had one.", view.duplicates)
+_OF_CAPS: Final = (
+    ("cap_money", "What may be spent by several bags together.", "amount"),
+    ("cap_money_committed", "What counts under a cap: spent, and reserved.", "committed"),
+)
+
+
+def _cap(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {"user": line["user"], "period": line["period"]}
+
+
+def _tasks(view: RunView) -> Iterator[_Sample]:
+    for state in ("waiting", "running", "done", "failed", "dropped"):
+        yield {"state": state}, getattr(view, state)
+
+
+def _machines(view: RunView) -> Iterator[_Sample]:
     machines = Counter((m.cluster, "leaving" if m.leaving else m.state) for m in view.machines)
-    add(
-        "machines",
+    for (name, state), count in sorted(machines.items()):
+        yield {"cluster": name, "state": state}, count
+
+
+def _planned(view: RunView) -> Iterator[_Sample]:
+    for cluster in view.clusters:
+        yield {"cluster": cluster.name}, cluster.planned
+
+
+def _single(value: Callable[[RunView], float | None]) -> Callable[[RunView], Iterator[_Sample]]:
+    def samples(view: RunView) -> Iterator[_Sample]:
+        if (known := value(view)) is not None:
+            yield {}, known
+
+    return samples
+
+
+_OF_BAGS: Final[tuple[tuple[str, str, str, Callable[[RunView], Iterable[_Sample]]], ...]] = (
+    ("tasks", "gauge", "Tasks by state.", _tasks),
+    (
+        "duplicates_total",
+        "counter",
+        "Results of tasks that had one.",
+        _single(lambda view: view.duplicates),
+    ),
+    ("machines", "gauge", "Machines by cluster and state.", _machines),
+    ("machines_planned", "gauge", "Machines in the current mix.", _planned),
+    ("money_spent", "gauge", "For ATUs entered.", _single(lambda view: view.spent / UNITS)),
+    (
+        "money_reserved",
         "gauge",
-        "Machines by cluster and state.",
-        [({"cluster": name, "state": state}, n) for (name, state), n in sorted(machines.items())],
-    )
-    add(
-        "machines_planned",
+        "For ATUs promised to machines.",
+        _single(lambda view: view.reserved / UNITS),
+    ),
+    (
+        "money_limit",
         "gauge",
-        "Machines in the current mix.",
-        [({"cluster": cluster.name}, cluster.planned) for cluster in view.clusters],
-    )
-    one("money_spent", "gauge", "For ATUs entered.", view.spent / UNITS)
-    one("money_reserved", "gauge", "For ATUs promised to machines.", view.reserved / UNITS)
-    if view.limit is not None:
-        one("money_limit", "gauge", "What may be spent at most.", view.limit / UNITS)
-    one("tasks_per_second", "gauge", "Speed of the machines that stay.", view.speed)
-    if view.eta_seconds is not None:
-        one("eta_seconds", "gauge", "Time to the end, at that speed.", view.eta_seconds)
+        "What may be spent at most.",
+        _single(lambda view: None if view.limit is None else view.limit / UNITS),
+    ),
+    (
+        "tasks_per_second",
+        "gauge",
+        "Speed of the machines that stay.",
+        _single(lambda view: view.speed),
+    ),
+    (
+        "eta_seconds",
+        "gauge",
+        "Time to the end, at that speed.",
+        _single(lambda view: view.eta_seconds),
+    ),
+)
+"""The numbers of each bag that runs: name, kind, words, and its samples."""
 
 
 def _labels(labels: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from bats.common.errors import BatsError, UsageError
 from bats.common.wire.keys import write_private
-from bats.master.service.api.requests import VERBS, Call, Service
+from bats.master.service.api.answering import VERBS, Call, Service
 from bats.master.service.home import Home
 from bats.master.web.door import Door, keep_token
 from bats.master.web.follow import Drawings, value_drawing
@@ -90,7 +90,7 @@ class WebPage:
                 web.get("/api/bags/{bag}/values", self._values),
                 web.get("/api/bags/{bag}/tasks/{task}", self._task),
                 web.get("/api/bags/{bag}/tasks/{task}/log", self._log),
-                web.post("/api/bags/{bag}/{verb:choose|cancel|retry|resume}", self._change),
+                web.post("/api/bags/{bag}/{verb:choose|allow|cancel|retry|resume}", self._change),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -188,7 +188,7 @@ class WebPage:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         running = self._master.bags.running
-        seen = running.engine.view(running.clock()) if running else None
+        seen = {bag: one.engine.view(one.clock()) for bag, one in running.items()}
         text = metrics(self._master.snapshot(), seen)
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
@@ -212,7 +212,7 @@ class WebPage:
         return _json(status)
 
     async def _draw(self, request: web.Request) -> web.Response:
-        number = await Call(self._master, {"bag": _bag(request)}, _nothing).bag()
+        number = await Call(self._master, {}, _nothing).bag(_bag(request))
         width, narrow = _number(request, "width", 1000), _number(request, "scatter", 0)
         return _json(await self._drawings.of(number, width, narrow))
 
@@ -231,8 +231,8 @@ class WebPage:
 
     async def _values(self, request: web.Request) -> web.Response:
         """Values that tasks told, and a drawing of one of them against a parameter."""
-        call = Call(self._master, {"bag": _bag(request)}, _nothing)
-        number, query = await call.bag(), request.query
+        call = Call(self._master, {}, _nothing)
+        number, query = await call.bag(_bag(request)), request.query
         draw = partial(
             value_drawing,
             number=number,
@@ -270,10 +270,10 @@ class WebPage:
         return _json(await self._ask(verb, {**body, "bag": _bag(request)}))
 
     async def _ask(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return await VERBS[verb](Call(self._master, body, _nothing))
+        return dict(await VERBS[verb](Call(self._master, body, _nothing)))
 
 
-async def _nothing(_: dict[str, Any]) -> None:
+async def _nothing(_: Mapping[str, Any]) -> None:
     """Whole answers only: verbs that answer in parts are not asked for here."""
 
 

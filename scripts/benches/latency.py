@@ -1,5 +1,6 @@
-"""From `bats run` to the end of the first task, on this computer, all started from nothing."""
+"""From `bats run` to the end of the first task, and the time of a small question, from nothing."""
 
+import asyncio
 import os
 import statistics
 import subprocess
@@ -9,23 +10,59 @@ from pathlib import Path
 
 from figures import Report
 
-from benches.world import BATS
+from benches.world import BATS, world
+
+FIRST_TASK_SECONDS = 0.25
+QUESTION_SECONDS = 0.12
 
 
 def first_task() -> float:
+    """Seconds to the first task's end; with compiled modules, as a user has them."""
     with tempfile.TemporaryDirectory(prefix="bats bench.") as folder:
         mark = Path(folder, "mark")
         began = time.time()
         subprocess.run(
             [BATS, "--state", Path(folder, "state"), "run", "-q", "-p", "i=1", "--",
              "sh", "-c", f": {{i}} > '{mark}'"],
-            cwd=folder, env={**os.environ, "HOME": folder}, check=True, stdout=subprocess.DEVNULL,
+            cwd=folder, env={**_environment(), "HOME": folder}, check=True,
+            stdout=subprocess.DEVNULL,
         )  # fmt: skip
         return mark.stat().st_mtime - began
 
 
+def questions(tries: int) -> dict[str, float]:
+    """Seconds until each is answered, by a master that is there; the median."""
+
+    async def measure() -> dict[str, float]:
+        with world() as here:
+            async with here.client():
+                return {
+                    word: statistics.median(_seconds(word, here.state) for _ in range(tries))
+                    for word in ("status", "--help")
+                }
+
+    return asyncio.run(measure())
+
+
+def _seconds(word: str, state: Path) -> float:
+    began = time.perf_counter()
+    subprocess.run(
+        [BATS, "--state", state, word], env=_environment(), check=True, stdout=subprocess.DEVNULL
+    )
+    return time.perf_counter() - began
+
+
+def _environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(report: Report, *, quick: bool) -> None:
-    seconds = [first_task() for _ in range(3 if quick else 7)]
+    first_task()  # which may compile them
+    tries = 3 if quick else 7
+    seconds = [first_task() for _ in range(tries)]
     report.figure("slowest", None, max(seconds), "s")
-    middle = statistics.median(seconds)
-    report.bar("from `bats run` to its first task's end, s", 1.0, middle, middle <= 1.0)
+    middle, most = statistics.median(seconds), FIRST_TASK_SECONDS
+    report.bar("from `bats run` to its first task's end, s", most, middle, middle <= most)
+    for word, took in questions(tries).items():
+        said = f"`bats {word}`, s"
+        report.bar(said, QUESTION_SECONDS, took, took <= QUESTION_SECONDS)

@@ -13,7 +13,7 @@ import zmq
 from bats.common import messages as m
 from bats.common.wire.codec import decode, encode
 from bats.common.wire.keys import read_access
-from bats.common.wire.link import set_up_client
+from bats.common.wire.sockets import set_up_client
 
 
 def main() -> None:

@@ -77,11 +77,11 @@ class World:
             await client.ask("bags")
             yield client
 
-    def wait_for_workers(self, count: int) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while (self.folder / "log").read_text().count("worker is there") < count:
+    def wait_for_workers(self, count: int, seconds: float = _PATIENCE_SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while (there := (self.folder / "log").read_text().count("worker is there")) < count:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"not within {_PATIENCE_SECONDS:g} s: {count} workers")
+                raise RuntimeError(f"{there} of {count} workers are there after {seconds:g} s")
             time.sleep(0.02)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -29,9 +30,12 @@ from bats.master.sweep.sweep import Sweep
 from .link import Link
 from .watch import MARK, Watch, now
 
-DISK_BYTES = 48 << 20
+DISK_BYTES = 192 << 20  # a drill of ten minutes needs a third of it
 MASTER_AT, LINK_AT = "127.0.0.1", "127.0.0.2"  # the same port at both: workers know the second
 CENT = 10**7
+
+INPUT_BYTES = 0, 200_000  # of each bag
+NOT_KILLING = ("setpriv", "--bounding-set", "-kill")  # may not kill other users' processes
 
 TASK = Path(__file__).with_name("task.sh")
 MASTER = Path(__file__).with_name("serve_master.py")
@@ -47,6 +51,10 @@ class Disturbance:
     until: float
 
 
+class LostInputError(Exception):
+    """The power failed before an input was durable: it is to be sent again."""
+
+
 class Bed:
     def __init__(self, folder: Path, offerings: list[dict[str, Any]] | None = None) -> None:
         self.folder = folder
@@ -54,6 +62,9 @@ class Bed:
         self.state = folder / "disk" / "state"
         self.logs = folder / "logs"
         self.calendar = folder / "calendar"
+        self.synced = folder / "synced"  # told by masters
+        self.output = folder / "output"
+        self.not_killing = NOT_KILLING if _makes_unkillable() else ()
         self.master_log = folder / "master.log"
         self.port = free_port()
         self.link = Link(LINK_AT, MASTER_AT, self.port)
@@ -103,8 +114,9 @@ class Bed:
     def _options(self) -> dict[str, Any]:
         return {
             "state": str(self.state),
-            "output": str(self.folder / "output"),
+            "output": str(self.output),
             "calendar": str(self.calendar),
+            "synced": str(self.synced),
             "port": self.port,
             "reach": [LINK_AT],
             "offerings": self.offerings,
@@ -116,11 +128,16 @@ class Bed:
 
     def _spawn(self, log: IO[str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, str(MASTER), json.dumps(self._options())],
+            [*self.not_killing, sys.executable, str(MASTER), json.dumps(self._options())],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env={**os.environ, MARK: self.watch.mark, "LOGS": str(self.logs)},
+            env={
+                **os.environ,
+                MARK: self.watch.mark,
+                "LOGS": str(self.logs),
+                "UNKILLABLE": "yes" if self.not_killing else "",
+            },
         )
 
     async def start_master(self) -> None:
@@ -192,13 +209,43 @@ class Bed:
             try:
                 async with asyncio.timeout(15), self.client() as client:
                     return await client.ask(verb, **body)
-            except (BatsError, OSError, TimeoutError):
+            except (BatsError, OSError, TimeoutError) as error:
+                if "has not been sent" in str(error):
+                    raise LostInputError from None
                 await self.mind_master()
                 await asyncio.sleep(0.3)
 
     async def submit(self, body: dict[str, Any]) -> None:
-        said = await self.ask("submit", **body)
-        self.bags.append(said["bag"])
+        """A bag with inputs of its own, each called by its content's SHA-256."""
+        files = [self._input(size) for size in INPUT_BYTES]
+        body = {
+            **body,
+            "inputs": [[one.name, one.name, one.stat().st_size, 0o644] for one in files],
+        }
+        while True:
+            for file in files:
+                await self._send(file)
+            with contextlib.suppress(LostInputError):
+                said = await self.ask("submit", **body)
+                self.bags.append(said["bag"])
+                return
+
+    def _input(self, size: int) -> Path:
+        content = secrets.token_bytes(size)
+        file = self.folder / hashlib.sha256(content).hexdigest()
+        file.write_bytes(content)
+        return file
+
+    async def _send(self, file: Path) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(15), self.client() as client:
+                    await client.send_file(file)
+            except (BatsError, OSError, TimeoutError):
+                await self.mind_master()
+                await asyncio.sleep(0.3)
+            else:
+                return
 
     def note_done(self) -> None:
         """Note the results that are durable by now, read from the store beside the master."""
@@ -251,7 +298,8 @@ def work(lengths: Sequence[float]) -> dict[str, Any]:
     numbers = [str(number) for number in range(len(lengths))]
     columns = Listed(numbers), Listed([f"{length:.2f}" for length in lengths])
     space = Space((Axis(("x", "seconds"), columns),))
-    return Sweep(space, argv=("/bin/sh", str(TASK), "{x}", "{seconds}")).to_plain()
+    argv = ("/bin/sh", str(TASK), "{x}", "{seconds}")
+    return Sweep(space, argv=argv, inputs=("*",), outputs=("left",)).to_plain()
 
 
 def make_folder() -> Path:
@@ -266,6 +314,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((MASTER_AT, 0))
         return int(probe.getsockname()[1])
+
+
+def _makes_unkillable() -> bool:
+    """True where tasks can become another user's, whom their worker may not kill."""
+    return os.geteuid() == 0 and shutil.which("setpriv") is not None
 
 
 def _bury(process: subprocess.Popen[str]) -> None:

@@ -1,15 +1,18 @@
 """The account afterwards: what tasks and processes say themselves, against what the master says."""
 
+import hashlib
 import json
 import math
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from bats.common.folders import output_path
 from bats.common.messages import BagId, Result
 from bats.master.bag import Bag, bag_from
 from bats.master.brain.protocol.journal import event_from
@@ -23,7 +26,9 @@ UNSURE_SECONDS: Final = 0.3  # how exactly the end of a process is seen from out
 BRIEF_SECONDS: Final = 2.0  # a process that did not live so long may not have been seen
 REACTION_SECONDS: Final = 2.0  # from a result that is stored to who still holds a copy
 REMEMBERED_SECONDS: Final = 15.0  # so long after harm was done, orders from before may be about
+FORGOTTEN_SECONDS: Final = 1.0  # before its death, in which a master's orders may not be durable
 FAREWELL_SECONDS: Final = 5.0  # before its end, in which a machine could reach its master
+UNKILLABLE_SECONDS: Final = 10.0  # beyond its lease, for a machine that cannot end its tasks
 STRAY_SECONDS: Final = 12.0  # the longest freeze, and a few seconds to end what was below
 
 
@@ -143,6 +148,28 @@ def _recorded_once(account: Account) -> tuple[int, list[str]]:
     return looked, wrong
 
 
+def _inputs_were_there(account: Account) -> tuple[int, list[str]]:
+    wrong = [f"{note} found an input that is not whole" for note in account.notes
+             if note.what == "wrong"]  # fmt: skip
+    return sum(note.what == "start" for note in account.notes), wrong
+
+
+def _files_are_here(account: Account) -> tuple[int, list[str]]:
+    """What a recorded attempt left lies in its bag's output folder, whole."""
+    wrong, looked = [], 0
+    for number, rows in account.rows.items():
+        for row in (row for row in rows if row.outcome == 0):
+            looked += 1
+            sums = {name: sha256 for name, sha256, _ in row.outputs}
+            path = output_path(row.task, row.attempt, "left")
+            place = Path(account.statuses[number]["output_folder"], path or "")
+            if "left" not in sums or not place.is_file():
+                wrong.append(f"task {row.task} of bag {number}: what it left is not there")
+            elif hashlib.sha256(place.read_bytes()).hexdigest() != sums["left"]:
+                wrong.append(f"task {row.task} of bag {number}: what it left is another's")
+    return looked, wrong
+
+
 def _not_lost(account: Account) -> tuple[int, list[str]]:
     """Check that work of machines which ended in order, and could tell, was told to the master."""
     recorded = {
@@ -152,8 +179,11 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
     }
     missing: dict[int, list[Note]] = defaultdict(list)
     looked = 0
+    began = {note[1:5]: note.at for note in account.notes if note.what == "start"}
     for note in account.notes:
         if note.what != "end" or note.machine not in account.in_order:
+            continue
+        if _order_was_forgotten(account.bed, began[note[1:5]]):
             continue
         looked += 1
         if note[1:5] not in recorded and note[1:4] not in account.others:
@@ -166,6 +196,14 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
                 f"{account.duplicates[number]} came again; the first is {notes[0]}"
             )
     return looked, wrong
+
+
+def _order_was_forgotten(bed: Bed, began: float) -> bool:
+    """Orders are sent before they are durable; a master killed by then knows nothing of them."""
+    return any(
+        one.kind == "dead master" and 0 <= one.since - began < FORGOTTEN_SECONDS
+        for one in bed.disturbances
+    )
 
 
 def _not_again(account: Account) -> tuple[int, list[str]]:
@@ -255,7 +293,8 @@ def _reservations_kept(account: Account) -> tuple[int, list[str]]:
         if atus is None or number not in booked:
             continue  # told of by another check
         paid = atus * account.offering(booked[number].offering)["atu_seconds"]
-        if machine.uptime > paid + UNSURE_SECONDS:
+        late = UNKILLABLE_SECONDS if number in account.bed.watch.unkillable else UNSURE_SECONDS
+        if machine.uptime > paid + late:
             wrong.append(
                 f"machine {number} was up {machine.uptime:.2f} s, reserved were {paid:g} s "
                 f"({booked[number].reason!r})"
@@ -274,6 +313,8 @@ def _masters_live(account: Account) -> tuple[int, list[str]]:
 CHECKS: Final[dict[str, Callable[[Account], tuple[int, list[str]]]]] = {
     "bags are done": _bags_complete,
     "tasks recorded exactly once": _recorded_once,
+    "tasks that began with their inputs, whole": _inputs_were_there,
+    "files of recorded tasks are there, whole": _files_are_here,
     "results lost: none": _not_lost,
     NOT_AGAIN: _not_again,
     "processes outside of machines ended soon": _no_orphans,

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Final
+
+from fate.disk import Disk
 
 from .bed import Bed
 from .watch import Machine
@@ -22,6 +26,35 @@ async def kill_master(bed: Bed, rng: random.Random) -> bool:
             await asyncio.sleep(rng.choice((0.0, 0.5, 2.0, 4.0)))
             await bed.start_master()
     return True
+
+
+async def cut_power(bed: Bed, rng: random.Random) -> bool:
+    """Of the master's computer: what it had not synced is lost, but for its database."""
+    async with bed.held:
+        with bed.disturb("dead master"):
+            await bed.kill_master()
+            forget_unsynced(bed.synced, [bed.state / "blobs", bed.output])
+            await asyncio.sleep(rng.choice((0.0, 0.5, 2.0)))
+            await bed.start_master()
+    return True
+
+
+def forget_unsynced(log: Path, folders: list[Path]) -> int:
+    """Take from these folders what no line of the log says to be on the disk; so many files.
+
+    Folders of which it says nothing were made, and synced, by workers.
+    """
+    disk = Disk()
+    disk.watched = folders
+    for folder in (inner for one in folders for inner in (one, *one.rglob("*")) if inner.is_dir()):
+        disk.folder_synced(str(folder), os.listdir(folder))  # noqa: PTH208
+    for line in log.read_text().splitlines():
+        path, names, inode, size, changed_ns = json.loads(line)
+        if names is None:
+            disk.file_synced(inode, size, changed_ns)
+        else:
+            disk.folder_synced(path, names)
+    return disk.power_cut()
 
 
 async def freeze_master(bed: Bed, rng: random.Random) -> bool:
@@ -130,6 +163,7 @@ async def jump_clock(bed: Bed, rng: random.Random) -> bool:
 
 FAULTS: Final[dict[str, Fault]] = {
     "master killed": kill_master,
+    "power cut": cut_power,
     "master frozen": freeze_master,
     "machine killed": kill_machine,
     "daemon killed": kill_daemon,

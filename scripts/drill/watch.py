@@ -5,7 +5,9 @@ Processes are told by a mark in their environment. A machine is the first proces
 """
 
 import os
+import re
 import select
+import signal
 import threading
 import time
 from collections.abc import Iterable
@@ -30,6 +32,7 @@ class Seen:
     ticks: int  # when it started
     state: str
     name: str
+    user: int
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class Watch:
     machines: dict[int, Machine] = field(default_factory=dict)
     strays: dict[tuple[int, int], Stray] = field(default_factory=dict)
     living: dict[int, Seen] = field(default_factory=dict)
+    unkillable: set[int] = field(default_factory=set)  # machines with another user's processes
     _ours: dict[tuple[int, int], bool] = field(default_factory=dict)
     _ends: dict[int, Machine] = field(default_factory=dict)
     _poll: select.poll = field(default_factory=select.poll)
@@ -125,6 +129,18 @@ class Watch:
                 key = one.pid, one.ticks
                 stray = self.strays.setdefault(key, Stray(one.name, at, at))
                 stray.until = at
+        for one in seen:
+            if one.user != os.geteuid():
+                self._switch_off(one)
+
+    def _switch_off(self, one: Seen) -> None:
+        """What its machine may not kill ends with the machine's power, which is cut here."""
+        number = _machine_of(one)
+        self.unkillable.add(number)
+        machine = self.machines.get(number)
+        if machine is not None and machine.ended is not None:
+            with suppress(ProcessLookupError):
+                os.kill(one.pid, signal.SIGKILL)
 
     def _enter(self, number: int, seen: Seen) -> None:
         if number in self.machines:
@@ -164,7 +180,8 @@ def everybody() -> Iterable[Seen]:
                 line = Path(entry.path, "stat").read_text()
                 called = line[line.index("(") + 1 : line.rindex(")")]
                 rest = line[line.rindex(")") + 2 :].split()
-                yield Seen(int(entry.name), int(rest[1]), int(rest[19]), rest[0], called)
+                user = entry.stat().st_uid
+                yield Seen(int(entry.name), int(rest[1]), int(rest[19]), rest[0], called, user)
 
 
 def _is_keeper(seen: Seen) -> bool:
@@ -173,6 +190,15 @@ def _is_keeper(seen: Seen) -> bool:
     with suppress(OSError):
         return b"bats.deploy.host.keeper" in Path(f"/proc/{seen.pid}/cmdline").read_bytes()
     return False
+
+
+def _machine_of(seen: Seen) -> int:
+    """The machine whose task it is, by the scratch folder in its environment; 0 when it ended."""
+    with suppress(OSError):
+        held = Path(f"/proc/{seen.pid}/environ").read_bytes()
+        if found := re.search(rb"BATS_SCRATCH=.*?/local/[^/]+/(\d+)/", held):
+            return int(found[1])
+    return 0
 
 
 def _below(seen: Seen, roots: set[int], living: dict[int, Seen]) -> bool:

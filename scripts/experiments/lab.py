@@ -25,6 +25,7 @@ from bats.common.money import as_decimal
 from bats.common.offering import Offering
 from bats.deploy.host.roster import Roster
 from bats.deploy.local import Local
+from bats.master.api.requests import GetLog
 from bats.master.brain.protocol.events import Event
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.settings import ASK, Settings
@@ -216,7 +217,7 @@ def read(
             account(reader, bag),
             [(now, event_from(msgpack.unpackb(raw), bag)) for _, now, raw in reader.events(bag)],
             tasks,
-            [output(reader, bag, row.task, 0, "out", 0)["data"] for row in tasks],
+            [output(reader, bag, GetLog(task=row.task))["data"] for row in tasks],
             schedules,
             chosen,
             stood_still,

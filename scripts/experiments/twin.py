@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from bats.common.messages import TaskId
@@ -48,6 +48,7 @@ def starts(live: Live, decided: Decisions) -> Starts:
 
 
 def twin(settings: Settings, runtimes: Runtimes, measured: Starts) -> Twin:
+    settings = replace(settings, foresight=False)  # schedules were taken long ago, live
     simulation = world(settings, runtimes, measured)
     history = simulation.run()
     decided = decisions(settings, history.events)

@@ -65,7 +65,7 @@ class Tap:
         self._kinds: dict[bytes, str] = {}
         self._seen: Counter[tuple[str, str, str]] = Counter()
         self.taken: list[tuple[str, str, bytes]] = []
-        master.inbox.hear = self.hear  # type: ignore[method-assign]
+        master.router.serve(self.hear, master.reports.lost)
         master.router.send = self.send  # type: ignore[method-assign]
 
     def hear(self, batch: list[Heard]) -> None:

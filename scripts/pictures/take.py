@@ -59,7 +59,7 @@ command = '''
 python3 -S "{root}/scripts/workloads/sleeper.py" --index {{depth}} --seed {{seed}} \
   --minute-seconds 0.05 --deviation 5
 test $(( ({{depth}} + 3 * {{seed}}) % 41 )) != 7 || {{{{
-  echo "depth {{depth}}: did not converge after 500 steps" >&2; exit 3; }}}}
+  echo depth {{depth}}: did not converge after 500 steps >&2; exit 3; }}}}
 '''
 retries = 1
 [grid]
@@ -126,7 +126,7 @@ async def live_view(client: Client, number: int) -> str:
     status = await client.ask("status", bag=number)
     told = await client.ask("decisions", bag=number)
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(picture(status, told["decisions"][-5:]))
+    console.print(picture(status, told["decisions"][-5:], width=COLUMNS))
     svg = console.export_svg(title="bats watch", unique_id="watch")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

@@ -58,7 +58,7 @@ def one(job: Job) -> Kept:
 
 def chances(report: Report, options: Options) -> None:
     kinds, names = (PAPERS, NAMES[1::2]) if options.quick else (KINDS, NAMES)
-    seeds = range(options.seed, options.seed + (4 if options.quick else 20))
+    seeds = options.seeds(20, 4)
     jobs = [(kind, name, seed) for kind in kinds for name in names for seed in seeds]
     found = dict(zip(jobs, run_all(one, jobs, options, "chances"), strict=True))
     apart = {}

@@ -1,12 +1,14 @@
 """Studies and their common parts: options, worker processes with progress, chances."""
 
+import pickle
 import sys
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from figures import Report
@@ -22,6 +24,12 @@ class Options:
     workers: int
     out: Path
     seed: int
+    bags: int = 0  # of each cell; 0: as many as the study takes
+    resume: bool = False
+
+    def seeds(self, usual: int, quick: int) -> range:
+        """The bags of each cell."""
+        return range(self.seed, self.seed + (self.bags or (quick if self.quick else usual)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +47,50 @@ def chance(*key: int) -> Generator:
 def run_all(
     work: Callable[[Job], Result], jobs: Sequence[Job], options: Options, label: str
 ) -> list[Result]:
-    """The results in the order of the jobs; `work` must be a function of a module."""
-    progress = Progress(label, len(jobs))
+    """The results in the order of the jobs; `work` must be a function of a module.
+
+    Each is kept as soon as it is there. Who resumes runs only what is missing, so that a long study
+    can be run in parts: by the same code, or the parts tell of different things.
+    """
+    kept = Results(options.out / f"{label}.results", resume=options.resume)
+    missing = [job for job in jobs if repr(job) not in kept.known]
+    progress = Progress(label, len(missing))
     if options.workers == 1:
-        results = []
-        for job in jobs:
-            results.append(work(job))
+        for job in missing:
+            kept.add(job, work(job))
             progress.step()
-        progress.end()
-        return results
-    with ProcessPoolExecutor(options.workers) as pool:
-        futures = [pool.submit(work, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                progress.step()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    else:
+        with ProcessPoolExecutor(options.workers) as pool:
+            futures = {pool.submit(work, job): job for job in missing}
+            try:
+                for future in as_completed(futures):
+                    kept.add(futures[future], future.result())
+                    progress.step()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     progress.end()
-    return [future.result() for future in futures]
+    return [kept.known[repr(job)] for job in jobs]
+
+
+class Results(Generic[Result]):
+    """Results by the words for their jobs, in a file that grows."""
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self.known: dict[str, Result] = {}
+        self._path = path
+        if not resume:
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            for line in path.read_text().splitlines():
+                job, _, result = line.rpartition("\t")
+                self.known[job] = pickle.loads(b64decode(result))
+
+    def add(self, job: object, result: Result) -> None:
+        self.known[repr(job)] = result
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a") as file:
+            file.write(f"{job!r}\t{b64encode(pickle.dumps(result)).decode()}\n")
 
 
 class Progress:

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from figures import Report
 
 from bats.master.brain.planning.schedules import offers, pick
-from bats.master.brain.policies.by_name import REPLICATORS
+from bats.master.brain.policies.by_name import NTDMR, REPLICATORS
 from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import Simulation
 from bats.master.simulate.workloads import multi_modal, normal, truncated_levy
@@ -34,7 +34,7 @@ PUBLISHED: Mapping[str, tuple[float, ...]] = {
 }
 CELLS = tuple((kind, budget) for kind in BAGS for budget in BUDGETS)
 ORDER = ("none", "random", "stochastic", "stochastic+random", "perfect")
-assert set(PUBLISHED) == set(REPLICATORS)
+assert set(PUBLISHED) == set(REPLICATORS) - {NTDMR}  # whose machines are unreliable
 
 Job = tuple[str, str, str, int, int, int]
 

@@ -28,6 +28,7 @@ from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models.instances import StateReason
 
+_PAST_OPTIONS = 'until [ "$1" = -- ]; do shift; done; shift; exec "$@"'
 HERE = Path(__file__).resolve().parent
 
 
@@ -144,6 +145,13 @@ class ProcessHost:
         for name in ("shutdown", "poweroff", "halt"):  # must not reach this computer
             _put(self.shims / name, '#!/bin/sh\ntouch "$EC2_BED_MACHINE/shutdown"; sleep 9\n')
             (self.shims / name).chmod(0o755)
+        for name, does in (("useradd", "exit 0"), ("setpriv", _PAST_OPTIONS)):  # nor its users
+            _put(self.shims / name, f"#!/bin/sh\n{does}\n")
+            (self.shims / name).chmod(0o755)
+        _put(self.shims / "getent", '#!/bin/sh\necho "$2:x:0:0::$EC2_BED_MACHINE:/bin/sh"\n')
+        (self.shims / "getent").chmod(0o755)
+        _put(self.shims / "chown", "#!/bin/sh\n")
+        (self.shims / "chown").chmod(0o755)
 
     def metadata_folder(self, folder: Path) -> Path:
         return self.metadata / folder.name

@@ -9,7 +9,7 @@ from bats.master.brain.books.machine import Machine
 from bats.master.brain.planning.timetable import Group, Timetable
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Cause, Chosen, Gone, Woken
-from bats.master.brain.rules import carrying_out
+from bats.master.brain.rules.machines import carrying_out
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import Ahead
 

@@ -23,6 +23,7 @@ from bats.master.brain.protocol.events import (
     Found,
     Gone,
     Joined,
+    LeftOut,
     Retried,
     Returned,
     SetAside,
@@ -30,7 +31,7 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.protocol.journal import CODES, code_of, event_from, plain
-from bats.master.brain.rules.fleet import START_FAILURES
+from bats.master.brain.rules.machines.fleet import START_FAILURES
 
 
 def test_free_machines_are_asked_for_at_once_and_no_sample_is_needed() -> None:
@@ -207,6 +208,15 @@ def test_the_bill_runs_from_when_the_provider_charges() -> None:
     assert bench.run.pool.machines[MachineId(1)].paid_until(400) == 100 + HOUR
 
 
+def test_a_machine_that_joins_before_its_provider_speaks_is_billed_from_when_that_says() -> None:
+    bench = Bench(settings(5, offering(machines=1), budget=100))
+    bench.begin()
+    bench.join(1, 400)
+    out = bench(Charged(MachineId(1), 100.0), 430)
+    assert bench.run.pool.machines[MachineId(1)].paid_until(430) == 100 + HOUR
+    assert [lease.machine for lease in only(do.RenewLease, out)] == [1]
+
+
 def test_a_bag_that_is_done_stops_its_machines_and_closes_when_they_are_gone() -> None:
     bench = Bench(settings(1, free()))
     bench.begin()
@@ -371,6 +381,57 @@ def test_failed_tasks_can_be_tried_again_after_the_end() -> None:
     bench(Retried((TaskId(task),)), 10)
     machine = max(bench.run.pool.machines)
     assert sent(bench.join(machine, 11)) == [task]
+
+
+def test_a_task_tried_again_before_its_machine_is_gone_runs_again_when_it_is() -> None:
+    bench = Bench(settings(1, free()))
+    bench.begin()
+    bench.join(1)
+    bench(Cancelled("cancelled by the user"), 1)
+    bench(Retried((TaskId(0),)), 2)
+    assert bench.engine.task(TaskId(0)).state is TaskState.RUNNING
+    bench(Gone(MachineId(1), 3, Cause.STOPPED), 3)
+    bench(Woken(), 60)
+    machine = max(bench.run.pool.machines)
+    assert sent(bench.join(machine, 61)) == [0]
+    bench.done(machine, 0, attempt=2, at=62)
+    assert bench.run.outcome is do.BagOutcome.COMPLETE
+
+
+@pytest.mark.parametrize("outcome", [Outcome.KILLED, Outcome.DONE])
+def test_a_task_wanted_again_before_it_was_stopped_ends_as_its_attempt_does_or_runs_again(
+    outcome: Outcome,
+) -> None:
+    bench = Bench(settings(2, free(machines=2)))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    bench(LeftOut((TaskId(task),)), 1)
+    bench(Retried((TaskId(task),)), 2)
+    again = sent(bench.end(1, task, outcome, at=3))
+    assert (task in again) == (outcome is Outcome.KILLED)
+    assert bench.run.tasks.done == (outcome is Outcome.DONE)
+
+
+def test_an_attempt_whose_order_was_forgotten_is_stopped_and_its_number_not_given_again() -> None:
+    """A master that was killed had sent it, and had not kept that."""
+    bench = Bench(settings(1, free(machines=2)))
+    bench.begin()
+    out = bench(Joined(MachineId(1), 1, ((TaskId(0), 1),)))
+    assert only(do.KillTask, out) == [do.KillTask(MachineId(1), TaskId(0), 1)]
+    (run,) = only(do.RunTasks, out)
+    assert run.orders == ((0, 2),)
+    assert bench.engine.was_sent(TaskId(0), 1), "its machine has not made it up"
+
+
+@pytest.mark.parametrize(("task", "attempt"), [(0, 60_000), (10**6, 1), (0, -1)])
+def test_what_a_machine_says_that_it_holds_changes_no_number_beyond_reason(
+    task: int, attempt: int
+) -> None:
+    bench = Bench(settings(1, free()))
+    bench.begin()
+    out = bench(Joined(MachineId(1), 1, ((TaskId(task), attempt),)))
+    assert only(do.RunTasks, out)[0].orders == ((0, 1),)
+    assert not bench.engine.was_sent(TaskId(task), attempt)
 
 
 def test_the_check_itself_notices_a_task_that_no_machine_runs() -> None:

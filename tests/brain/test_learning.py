@@ -36,3 +36,12 @@ def test_a_kind_that_may_be_the_cheapest_goes_on_while_others_are_learned_of() -
     history, chosen_at = swept(30.0, "0.14")
     first = next(until for cluster, _, until in history.uptimes.values() if cluster == 2)
     assert first > chosen_at
+
+
+@pytest.mark.parametrize("sampling", ["regression", "implicit", "none"])
+def test_tasks_that_take_no_time_by_their_clock_are_run_like_others(sampling: str) -> None:
+    kinds = (offering("a", "3", machines=2), offering("b", "4", machines=2))
+    settings = Settings(100, kinds, money("20"), sampling=sampling, seed=1)
+    history = Simulation(settings, lambda _task, _cluster: 0.0).run()
+    assert history.end is not None
+    assert history.end.outcome is BagOutcome.COMPLETE

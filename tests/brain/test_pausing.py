@@ -17,6 +17,7 @@ from bats.master.brain.protocol.events import (
     Cause,
     Charged,
     Chosen,
+    Collecting,
     Ended,
     Ending,
     Event,
@@ -25,11 +26,12 @@ from bats.master.brain.protocol.events import (
     Resumed,
     Retried,
     SetAside,
+    Suspended,
     Woken,
 )
 from bats.master.brain.protocol.journal import event_from, plain, plain_settings, settings_from
 from bats.master.brain.protocol.settings import Settings
-from bats.master.brain.views.view import view
+from bats.master.brain.views.told.view import view
 from bats.master.simulate.driver import Conditions, Simulation
 
 NO_FILE = "exit code 2, 'No such file: mising.py'"
@@ -377,13 +379,24 @@ def test_journals_of_version_0_1_0_are_read_as_they_were_written() -> None:
     assert plain(event_from([5, 7, flat])) == [5, 7, flat]
 
 
+def test_a_user_pauses_a_run_and_what_runs_may_end() -> None:
+    bench = Bench(settings(10, offering("desk", 0, machines=1)))
+    bench.begin()
+    (task,) = sent(bench.join(1))
+    (paused,) = only(do.Paused, bench(Suspended("lunch"), 5.0))
+    assert paused.pause.reason == "lunch"
+    assert sent(bench.done(1, task, at=9.0)) == []
+    assert bench.run.tasks.done == 1
+    assert bench.engine.needs == 0
+
+
 def test_why_an_attempt_failed_and_that_a_run_was_resumed_is_read_back_from_the_journal() -> None:
     endings = (
         Ending(TaskId(3), 1, Outcome.DONE, 2.5),
         Ending(TaskId(4), 2, Outcome.FAILED, 0.5, NO_FILE),
         Ending(TaskId(5), 1, Outcome.TIMED_OUT, 9.0, "ran longer than its time limit"),
     )
-    for event in (Ended(MachineId(7), endings), Resumed()):
+    for event in (Ended(MachineId(7), endings), Suspended("lunch"), Resumed()):
         assert event_from(plain(event)) == event
 
 
@@ -483,3 +496,17 @@ def test_a_sample_of_which_all_fail_goes_on_until_it_pauses() -> None:
     ending = Ending(TaskId(task), 1, Outcome.FAILED, 1.0, "exit code 1")
     bench(Ended(MachineId(1), (ending,)), 12.0)
     assert bench.run.pause is not None
+
+
+@pytest.mark.parametrize("price", [0, 3])
+def test_while_files_come_from_a_machine_its_paused_bag_is_not_woken_again_and_again(
+    price: int,
+) -> None:
+    bench = Bench(settings(9, offering(price=price, machines=1, atu=MINUTE), budget=900))
+    bench.begin()
+    (task,) = sent(bench.join(1, 0))
+    bench(Suspended("lunch"), 10)
+    bench(Collecting(MachineId(1), ((TaskId(task), 1),)), 2 * MINUTE)
+    for _ in range(3):
+        for wake in only(do.WakeAt, bench(Woken(), bench.now)):
+            assert wake.at > bench.now

@@ -11,9 +11,9 @@ from bats.common.money import Money, money
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol import commands as do
-from bats.master.brain.protocol.events import Chosen, Resumed
+from bats.master.brain.protocol.events import Chosen, Resumed, SetAside
 from bats.master.brain.protocol.settings import ASK, Settings
-from bats.master.brain.views import needed, refusals
+from bats.master.brain.views.told import needs, refusals
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.workloads import Workload, log_normal, normal
 
@@ -113,8 +113,8 @@ def test_the_amount_named_is_taken_and_what_is_less_is_refused_with_the_same() -
 
 
 def test_an_amount_that_is_shown_in_cents_is_enough() -> None:
-    assert needed.whole_cents(Money(1_234_567_891)) == money("1.24")
-    assert needed.whole_cents(money("1.24")) == money("1.24")
+    assert needs.whole_cents(Money(1_234_567_891)) == money("1.24")
+    assert needs.whole_cents(money("1.24")) == money("1.24")
 
 
 def test_a_deadline_that_all_machines_miss_is_told_with_the_soonest_end() -> None:
@@ -122,6 +122,13 @@ def test_a_deadline_that_all_machines_miss_is_told_with_the_soonest_end() -> Non
     words = refusals.why_not(bench.run, Chosen("fastest", None, 5 * HOUR))
     assert words.startswith("The deadline cannot be earlier than 13 h 30 min: then all machines")
     assert refusals.why_not(bench.run, Chosen("fastest", None, 13.5 * HOUR)) == ""
+
+
+def test_no_deadline_is_promised_where_no_machine_can_be_had() -> None:
+    bench = waiting()
+    bench(SetAside(0, "it is closed"))
+    words = refusals.too_late(bench.run, 20 * HOUR)
+    assert words == "No deadline can be kept: no machine can be had for the last 100 tasks."
 
 
 def test_a_deadline_that_costs_more_than_the_budget_is_told_with_what_would_do() -> None:
@@ -178,7 +185,7 @@ def test_an_end_out_of_budget_names_what_then_does() -> None:
         assert end is not None
         assert end.outcome is do.BagOutcome.OUT_OF_BUDGET
         (enough,) = re.findall(r"choose a budget of \$(\S+)", end.words)
-        world._deliver(Chosen("fastest", money(enough)), world.engine.run.now + 60)
+        world.deliver(Chosen("fastest", money(enough)), world.engine.run.now + 60)
         end = world.go_on().end
         assert end is not None
         finished += end.outcome is do.BagOutcome.COMPLETE

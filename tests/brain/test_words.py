@@ -7,10 +7,10 @@ from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.events import Silent, Woken
 from bats.master.brain.rules import pausing
-from bats.master.brain.rules.carrying_out import what_for
+from bats.master.brain.rules.machines.carrying_out import what_for
 from bats.master.brain.views.outlook import Outlook
-from bats.master.brain.views.view import view
-from bats.master.brain.views.waits import why_wait
+from bats.master.brain.views.told.view import view
+from bats.master.brain.views.told.waits import why_wait
 
 
 def ahead(tasks: int) -> Outlook:

@@ -17,7 +17,7 @@ def test_a_program_submits_and_takes_results_as_they_come(tmp_path: Path) -> Non
         results = {one["task"]: one for one in bag.results()}
         assert sorted(results) == [0, 1, 2, 3, 4]
         assert results[4]["parameters"] == {"x": 5}
-        assert results[4].keys() == TaskResult.__annotations__.keys()
+        assert results[4].keys() == TaskResult.__required_keys__
         assert bag.log(4) == b"5\n"
         assert bag.wait()["state"] == "complete"
         assert [one["name"] for one in master.bags()] == ["five"]

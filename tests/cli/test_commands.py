@@ -22,17 +22,40 @@ def test_help_teaches_with_examples(name: str, capsys: pytest.CaptureFixture[str
     assert f"bats {name}" in said
 
 
-def test_every_command_in_the_list_is_there() -> None:
+def test_every_command_in_the_list_is_there_and_begins_its_help_as_listed() -> None:
     context = click.Context(bats)
-    assert all(bats.get_command(context, name) for name in COMMANDS)
+    for name, sentence in COMMANDS.items():
+        command = bats.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200) == sentence
+
+
+def test_commands_are_listed_without_loading_them() -> None:
+    code = (
+        "import sys; from bats.master.cli.main import main; main(['--help'])\n"
+        "print([name for name in sys.modules if name.startswith('bats.master.cli.commands.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert COMMANDS["status"] in done.stdout
+    assert done.stdout.endswith("\n[]\n")
 
 
 def test_asking_a_master_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "import bats.master.cli.main, bats.master.cli.commands.status, bats.master.cli.connection\n"
+        "import bats.master.cli.main, bats.master.cli.commands.status, bats.master.cli.access\n"
         "heavy = {'numpy', 'scipy', 'pydantic', 'rich', 'rich_click', 'sqlite3'}\n"
         "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_master_of_this_process_hands_out_tasks_before_it_loads_what_plans_need() -> None:
+    code = (
+        "import sys\n"
+        "import bats.common.log, bats.master.cli.commands.run, bats.master.service.master\n"
+        "print(sorted({'numpy', 'scipy', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

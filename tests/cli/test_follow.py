@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bats.master.cli.display.follower import Facts, Screen, follow
+from bats.master.cli.display.follower import Facts, Lines, Screen, follow
 
 ONE = {"makespan_seconds": 60.0, "budget": 10**9, "cost": 10**9, "delta_n": 0, "cushion": 0}
 SCHEDULES = [{**ONE, "name": "cheapest", "mix": [1]}, {**ONE, "name": "fastest", "mix": [2]}]
@@ -17,6 +17,7 @@ def facts(chosen: str, phase: str = "executing") -> Facts:
         "currency": "$",
         "clusters": ["small"],
         "committed": 0,
+        "at": 0.0,
         "phase": phase,
         "chosen": chosen,
     }
@@ -67,3 +68,28 @@ async def test_they_stay_though_the_bag_was_over_before_the_choice_was_answered(
     client: Any = Slow()
     await follow(client, 1, Unseen())
     assert capsys.readouterr().out.count("fastest <") == 1
+
+
+class Paused:
+    """A master whose paused bag still runs a task; of its end there is no news."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    async def ask(self, what: str, **words: Any) -> dict[str, Any]:
+        if what != "wait":
+            return {"decisions": [], "failures": [], "schedules": []}
+        self.asked.append(words["seconds"])
+        running = 1 if len(self.asked) < 3 else 0
+        return {
+            "seen": 1, "bag": 1, "state": "running", "phase": "sampling", "over": False,
+            "running": running,
+            "total": 30, "failed": 12, "done": 0, "paused": {"task": 3},
+        }  # fmt: skip
+
+
+async def test_that_a_paused_bag_rests_is_seen_at_once_though_it_is_no_news() -> None:
+    client: Any = Paused()
+    await follow(client, 1, Lines())
+    assert client.asked[0] > 1
+    assert max(client.asked[1:]) <= 0.5

@@ -40,8 +40,11 @@ FILES: Mapping[str, str] = {
 }
 
 MISTAKES = [
+    (["weigh", "1"], 2, "Say a weight, a --priority, or both"),
+    (["weigh", "1", "0"], 2, "should be from 1 to 1000"),
     (["submit", "nowhere.toml"], 2, "nowhere.toml is not there"),
     (["submit", "god.toml"], 2, "did you mean good.toml"),
+    (["run", "echo {}; sleep 0.{}"], 2, "A command stands after `--`, before `:::`"),
     (["submit", "type.toml"], 2, "should be a text, not 5"),
     (["submit", "key.toml"], 2, "did you mean `command`"),
     (["submit", "empty.toml"], 2, "n"),
@@ -77,6 +80,11 @@ MISTAKES = [
     (["choose", "--budget", "x"], 2, "not an amount"),
     (["choose", "--deadline", "x"], 2, "not a duration"),
     (["choose", "fastest"], 4, "bats master"),
+    (["choose", "3", "fastest"], 4, "bats master"),
+    (["choose", "3"], 2, "Name a schedule"),
+    (["choose", "3", "4", "fastest"], 2, "One bag at a time: 3 or 4"),
+    (["choose", "3", "--bag", "4", "fastest"], 2, "One bag at a time: 4 or 3"),
+    (["choose", "fastest", "cheapest"], 2, "One schedule at a time: fastest or cheapest"),
     (["results", "--csv", "--failed"], 2, "--csv"),
     (["retry", "--failed", "--task", "1"], 2, "--failed"),
     (["logs", "last"], 2, "TASK"),

@@ -65,6 +65,7 @@ def test_a_narrow_terminal_shortens_the_mixes_and_nothing_else() -> None:
         "chosen": "",
         "currency": "$",
         "committed": DOLLAR,
+        "at": 12.0,
         "clusters": ["m1.extralarge", "c5.doublelarge"],
         "schedules": [
             {**one, "name": "cheapest+10%", "mix": [10, 20], "delta_n": 0, "cushion": 0}
@@ -76,3 +77,25 @@ def test_a_narrow_terminal_shortens_the_mixes_and_nothing_else() -> None:
     assert max(map(len, narrow.split("\n"))) <= 60
     assert narrow.count("…") == 4
     assert "2 h 00 min" in narrow
+
+
+def test_the_whole_is_told_apart_from_the_rest_of_the_schedule_that_was_chosen() -> None:
+    bounds = {
+        "cost": 3 * DOLLAR, "makespan_seconds": 90.0, "chance_in_budget": 0.9,
+    }  # fmt: skip
+    one = {"name": "budget", "mix": [1], "delta_n": 0, "cushion": 0, "bounds": bounds}
+    said = offers(
+        {
+            "phase": "executing",
+            "chosen": "budget",
+            "currency": "$",
+            "committed": DOLLAR,
+            "at": 12.0,
+            "clusters": ["slow"],
+            "schedules": [{**one, "cost": 2 * DOLLAR, "makespan_seconds": 60.0}],
+        }
+    )
+    assert said.split("\n")[-2:] == [
+        "The sample took $1.00 in 12 s; the table is of the rest.",
+        "All of it by budget: $3.00 (90 %: $4.00) in 1 min 12 s (90 %: 1 min 42 s).",
+    ]

@@ -46,18 +46,17 @@ def test_a_key_chooses_a_schedule(user: User, naps: list[str], columns: int, row
         terminal.press("1")  # nothing is asked yet
         terminal.until("Which? Press its number")
         text = terminal.until("chance")
-        assert len(TABLE.findall(text)) == 6
-        assert "time └─" in text, "the picture of prices and times"
+        assert 1 <= len(TABLE.findall(text)) <= 6
         assert max(map(len, text.split("\n"))) <= columns
         terminal.press("x")
         terminal.until("x is none of them")
-        terminal.press("6")
+        terminal.press("1")
         terminal.until("executing")
         terminal.press("\x03")
-        assert terminal.ends() == 130
+        assert terminal.ends() == 130, terminal.screen.everything
         text = terminal.screen.everything
-        assert len(TABLE.findall(text)) == 6, "the table stays, once"
-        assert re.search(r"^6  \S+ <", text, re.MULTILINE)
+        assert text.count("table is of the rest.") == 1, "the table stays, once"
+        assert re.search(r"^1  \S+ <", text, re.MULTILINE)
         assert "stopping in order; what is done is kept" in text
         assert re.search(r"^cancelled: [\d,]+ of 2,000 tasks done", text, re.MULTILINE)
         assert "─╮" not in text, "the picture goes when the bag is over"
@@ -117,8 +116,8 @@ def test_another_shell_may_choose_while_the_question_stands(user: User, naps: li
         assert submitting.ends() == 0
         with Terminal(user, "watch") as terminal:
             text = terminal.until("Choose in another shell")
-            assert len(TABLE.findall(text)) == 6
-            assert "bats choose NAME --bag 1" in text
+            assert 1 <= len(TABLE.findall(text)) <= 6
+            assert "bats choose 1 NAME" in text
             terminal.press("1")  # looking on is not choosing
             user.bats("choose", "fastest")
             terminal.until("executing")

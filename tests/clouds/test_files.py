@@ -118,3 +118,32 @@ def test_a_file_that_the_environment_names_must_be_there(monkeypatch: pytest.Mon
     monkeypatch.setenv("BATS_CLOUDS", "/no/such.toml")
     with pytest.raises(UsageError, match=r"/no/such\.toml is not there"):
         clouds()
+
+
+def test_spot_instances_are_unreliable_by_themselves_and_others_where_the_file_says_so(
+    tmp_path: Path,
+):
+    text = """
+[[offering]]
+name = "spot"
+price = 1
+max = 2
+[offering.ec2]
+instance_type = "m1.small"
+image = "ami-0123456789abcdef0"
+bucket = "b"
+spot = true
+[[offering]]
+name = "preemptible"
+price = 0
+max = 2
+reliable = false
+[offering.slurm]
+[[offering]]
+name = "desk"
+backend = "local"
+price = 0
+"""
+    path = tmp_path / "clouds.toml"
+    path.write_text(text)
+    assert [o.reliable for o in load(path).offerings] == [False, False, True]

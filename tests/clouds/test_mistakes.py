@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bats.common.errors import UsageError
-from bats.master.checked import check
 from bats.master.clouds.model import CloudsFile, OfferingTable
 from bats.master.clouds.reading import load
+from bats.master.model_checks import check
 from bats.master.userfile import Document
 
 FREE = '[[offering]]\nname = "a"\nbackend = "local"\nprice = 0\n'

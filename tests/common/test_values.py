@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bats.common.outcomes.values import kept, last_line, values_of
+from bats.common.outcomes.values import kept, last_line, told_in, values_of
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,30 @@ def test_nothing_a_task_prints_takes_long_to_read(line: str) -> None:
     began = time.perf_counter()
     values_of(kept(line))
     assert time.perf_counter() - began < 0.2
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("loss=0.25\n\nsteps=3\n", {"loss": 0.25, "steps": 3}),
+        ('{\n  "loss": 0.25,\n  "fit": {"a": 1}\n}\n', {"loss": 0.25, "fit.a": 1}),
+        ('# by sim 3\nx=1\n{"y": "two"}\n', {"x": 1, "y": "two"}),
+    ],
+)
+def test_a_file_may_hold_pairs_or_an_object_over_many_lines(
+    file: str, values: dict[str, object]
+) -> None:
+    assert values_of(f"{told_in(file)}\nthe last line") == values
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("", "holds no values: no line name=number, no JSON object"),
+        ("loss 3\n", "holds no values"),
+        (json.dumps({f"name{k}": k for k in range(500)}), "6,[0-9]+ bytes of values, and 4,096"),
+    ],
+)
+def test_a_file_that_tells_nothing_or_too_much_is_refused(file: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        told_in(file)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,10 +16,11 @@ import pytest
 from helpers.beds import Bed, kill_marked
 
 from bats.common.errors import UsageError
-from bats.common.messages import MachineId
+from bats.common.messages import MachineId, Outcome
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.ec2.backend import Ec2
+from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BusyError, Feature, Gone, RefusedError, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, opened
 
@@ -109,6 +111,16 @@ class TestEc2Machines(BackendContract):
             patience_seconds=60,
         )
 
+    async def test_tasks_run_as_a_user_without_rights(self, bench: Bench) -> None:
+        without = "^NoNewPrivs:[[:space:]]*1"
+        async with bench.tried() as (backend, master):
+            machine = await self._one_up(bench, backend, master)
+            looks = f"id -un; ! cat /root/user-data && grep '{without}' /proc/self/status"
+            told = await master.run(machine, looks, 60)
+            assert told.outcome is Outcome.DONE, told.excerpt
+            told = await master.run(machine, "test $(id -un) = bats && test -w $HOME", 60)
+            assert told.outcome is Outcome.DONE, told.excerpt
+
 
 @pytest.fixture
 def cloud(ec2_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
@@ -193,6 +205,31 @@ class TestTheRest:
             ticket = master.ticket(lease_seconds=2)
             await backend.start([ticket])
             await becomes(backend, [ticket.machine], State.GONE, 60)
+
+    async def test_an_instance_tells_about_itself_to_who_has_a_token_alone(
+        self, bench: Bench, cloud: Bed
+    ) -> None:
+        async with bench.tried() as (backend, master):
+            ticket = master.ticket()
+            seen = (await backend.start([ticket]))[ticket.machine]
+            instance = seen.address.split()[0]
+            told = boto3.client("ec2").describe_instances(InstanceIds=[instance])
+            options = told["Reservations"][0]["Instances"][0]["MetadataOptions"]
+            assert (options["HttpTokens"], options["HttpPutResponseHopLimit"]) == ("required", 1)
+
+    async def test_a_frozen_worker_is_powered_off_when_its_renewed_lease_is_over(
+        self, bench: Bench, cloud: Bed
+    ) -> None:
+        async with Endpoint(lease_seconds=4) as master, bench.backend() as backend:
+            ticket = master.ticket(lease_seconds=10)
+            await backend.start([ticket])
+            await master.joined(ticket.machine, 60)
+            await asyncio.sleep(12)
+            seen = (await backend.status([ticket.machine]))[ticket.machine]
+            assert seen.state is State.UP, "past its first lease"
+            mark = f"EC2_BED_MACHINE={folder_of(cloud, seen)}"
+            await asyncio.to_thread(kill_marked, mark, command="bats.worker", number=signal.SIGSTOP)
+            await becomes(backend, [ticket.machine], State.GONE, 40)
 
     async def test_a_ticket_read_from_the_user_data_opens_nothing(
         self, bench: Bench, cloud: Bed

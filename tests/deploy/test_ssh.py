@@ -24,7 +24,7 @@ from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BackendError, BusyError, Gone, RefusedError, Site, State
 from bats.deploy.ssh import backend as ssh_backend
 from bats.deploy.ssh.backend import Ssh
-from bats.deploy.ssh.client import explain
+from bats.deploy.ssh.ssh_program import explain
 from bats.deploy.testing import becomes, eventually, start_and_be_killed
 
 LONG = 30.0  # more than any of this takes

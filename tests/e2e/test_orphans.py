@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -104,7 +105,10 @@ async def test_a_job_that_slurm_had_lost_sight_of_is_taken_back_and_works(
         shim.chmod(0o755)
         with monkeypatch.context() as blinded:
             blinded.setenv("PATH", str(blind), prepend=":")
+            job = first["address"].split()[1]  # one whose worker speaks is not held to be lost
+            await asyncio.to_thread(subprocess.run, ["scontrol", "suspend", job], check=True)
             assert "does not know its job" in (await first_is("gone"))["reason"]
+        await asyncio.to_thread(subprocess.run, ["scontrol", "resume", job], check=True)
         answer = await eventually(
             partial(client.ask, "orphans", do="adopt"), lambda told: told["orphans"], 60, "listed"
         )

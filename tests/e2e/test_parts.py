@@ -31,6 +31,9 @@ def test_tasks_from_the_command_line_and_from_standard_input(user: User) -> None
         user.bats("submit", "-", "--", "echo", "<{line}>", text="one\ntwo\n")
         user.bats("watch", "-q")
         assert user.bats("logs", "last", "1").stdout == "<two>\n"
+        user.bats("submit", "echo {}; echo {}.png", "-", text="one\ntwo\n")
+        user.bats("watch", "-q")
+        assert user.bats("logs", "last", "1").stdout == "two\ntwo.png\n"
 
 
 def test_a_failed_task_is_tried_again_when_its_cause_is_gone(user: User) -> None:
@@ -99,3 +102,29 @@ def test_no_master_is_told_in_a_sentence(user: User) -> None:
         pass
     assert "bats master" in user.bats("submit", "s.toml", exit_code=4).stderr
     assert user.bats("status").stdout.startswith("No bag")
+
+
+def test_a_worker_started_by_hand_is_locked_out_alone(user: User) -> None:
+    sweep = user.write("s.toml", 'command = "sleep 0.2"\n[grid]\nn = "1:10"\n')
+
+    def joined(before: int) -> None:
+        until(lambda: len([one for one in keys() if one["there"]]) > before)
+
+    def keys() -> list[dict[str, object]]:
+        return list(user.facts("access", "list")["workers"])
+
+    def worker(folder: str) -> tuple[str, ...]:
+        access = str(user.state / "worker.json")
+        return ("worker", "--access", access, "--slots", "1", "--folder", str(user.folder / folder))
+
+    with user.master(), user.started(*worker("a")) as bad:
+        joined(0)
+        with user.started(*worker("b")):
+            joined(1)
+            user.bats("submit", sweep)
+            machine = str(keys()[0]["machine"])
+            assert f"Machine {machine} on " in user.bats("access", "revoke", machine).stdout
+            assert bad.wait(20) == 4
+            assert user.bats("watch", "-q").returncode == 0
+            (left,) = keys()
+            assert left["there"]

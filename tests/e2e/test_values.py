@@ -64,3 +64,15 @@ def test_python_gets_numbers_where_the_sweep_has_numbers(user: User) -> None:
             assert results[3]["values"] == {"loss": 0.6, "steps": 2}
             row = master.bag(bag).rows()[3]
             assert (row["a"], row["loss"], row["who"], row["task"]) == (2, 0.6, "y", 3)
+
+
+def test_values_may_be_told_in_a_file(user: User) -> None:
+    sweep = """
+command = 'echo "loss=0.$BATS_PARAM_A" > "$BATS_VALUES"; echo done'
+values = "loss of {a}.json"
+[grid]
+a = [3, 1, 2]
+"""
+    user.bats("run", user.write("s.toml", sweep))
+    said = user.bats("results", "--sort", "loss", "--bottom", "1").stdout.splitlines()
+    assert said[1].split()[:4] == ["1", "1", "0.1", "done"]

@@ -61,7 +61,12 @@ def test_the_amount_that_is_named_is_taken_and_stays(user: User, clouds: str) ->
     with user.master():
         user.bats("submit", sweep, "--clouds", clouds)
         until(only_the_choice_is_missing)
-        refused = user.bats("choose", "--budget", "0.01", exit_code=3).stderr
+        line = user.bats("status").stdout.splitlines()[-1]
+        assert re.search(r"choosing +\d+ +0 +150 +\$0\.\d+  a choice is wanted: `bats sch", line), (
+            line
+        )
+        assert "limit" not in user.bats("status", "last").stdout
+        refused = user.bats("choose", "1", "--budget", "0.01", exit_code=3).stderr
         found = re.search(
             r"needs \$([\d.]+) in all, more than the budget of \$0.01; \$[\d.]+ are", refused
         )

@@ -62,7 +62,7 @@ class Bed:
         _up(self.name, self.folder)
 
 
-def kill_marked(*entries: str, command: str = "") -> None:
+def kill_marked(*entries: str, command: str = "", number: int = signal.SIGKILL) -> None:
     """Kill, as a power cut would, every process with each `NAME=value` in its environment.
 
     Only those, if it is given, whose command line holds `command`. The number of a job is not
@@ -73,7 +73,7 @@ def kill_marked(*entries: str, command: str = "") -> None:
         with suppress(OSError):  # gone meanwhile
             marked = wanted.issubset((process / "environ").read_bytes().split(b"\0"))
             if marked and command.encode() in (process / "cmdline").read_bytes():
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(int(process.name), number)
 
 
 @contextmanager
@@ -146,4 +146,11 @@ def htcondor_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
 @pytest.fixture(scope="session")
 def chromium_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     with bed("chromium", tmp_path_factory.mktemp("chromium")) as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def kernel_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """`BATS_KERNEL` runs a command on a Linux of its own, with all control groups."""
+    with bed("kernel", tmp_path_factory.mktemp("kernel")) as it:
         yield it

@@ -40,6 +40,8 @@ class Page:
         self._session = ""
         self._loaded = asyncio.Event()
         self._bytes = 0
+        self._trace: list[dict[str, Any]] = []
+        self._traced = asyncio.Event()
         self.complaints: list[str] = []  # exceptions, refused content, errors on the console
         self.requested: list[str] = []
         self._hearing = asyncio.create_task(self._hear())
@@ -136,6 +138,17 @@ class Page:
         answer = await self("Performance.getMetrics")
         return float(next(m["value"] for m in answer["metrics"] if m["name"] == "JSHeapUsedSize"))
 
+    @asynccontextmanager
+    async def traced(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Events of the browser's trace meanwhile; they are in the list after the block."""
+        self._trace = []
+        self._traced.clear()
+        config = {"includedCategories": ["toplevel", "devtools.timeline"]}
+        await self("Tracing.start", transferMode="ReportEvents", traceConfig=config)
+        yield self._trace
+        await self("Tracing.end")
+        await self._traced.wait()
+
     async def _hear(self) -> None:
         async for heard in self._socket:
             message = json.loads(heard.data)
@@ -150,6 +163,10 @@ class Page:
     def _event(self, method: str, told: dict[str, Any]) -> None:
         if method == "Page.loadEventFired":
             self._loaded.set()
+        elif method == "Tracing.dataCollected":
+            self._trace.extend(told["value"])
+        elif method == "Tracing.tracingComplete":
+            self._traced.set()
         elif method == "Network.loadingFinished":
             self._bytes += int(told["encodedDataLength"])
         elif method == "Network.requestWillBeSent":

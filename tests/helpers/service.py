@@ -36,6 +36,19 @@ def sweep(count: int, command: str = "echo {x}", **more: Any) -> dict[str, Any]:
     return Sweep(space, command=command, **more).to_plain()
 
 
+def paid(name: str, cents: int) -> dict[str, Any]:
+    """An offering as a client names it: one machine for so many cents per ten seconds."""
+    return {
+        "name": name,
+        "price": cents * 10**7,
+        "atu_seconds": 10.0,
+        "max_machines": 1,
+        "slots": 1,
+        "boundary_seconds": 0.5,
+        "backend": "local",
+    }
+
+
 def free(slots: int = 2, machines: int = 1, name: str = "here") -> Offering:
     return Offering(name, 0, 3600.0, machines, slots)
 

@@ -30,6 +30,17 @@ def end_workers(folder: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def daemon_of(guardian: int) -> int:
+    """The process that works, below two guardians."""
+    return _child(_child(guardian))
+
+
+def _child(pid: int) -> int:
+    """The one that is a worker's; the shell beside it only looks after their control group."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return next(int(one) for one in children if Path(f"/proc/{one}/comm").read_text() != "sh\n")
+
+
 def processes_of(folder: Path | str) -> list[str]:
     """Everything that runs with this folder in its command line or environment."""
     found = []

@@ -34,6 +34,7 @@ def test_a_study_prints_one_object_last_and_writes_its_plot(tmp_path: Path):
         ("table4.4", "table4.4.svg"),
         ("chapter4", "chapter4-budget.svg"),
         ("table5", "table5.svg"),
+        ("expert", "expert-9b.svg"),
     ],
 )
 def test_the_quick_form_shows_published_figures_beside_ours(tmp_path: Path, study: str, plot: str):
@@ -63,6 +64,14 @@ def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers(tmp_pat
         for n in ("1", "2")
     )
     assert one.stdout == two.stdout
+
+
+def test_widths_and_generations_of_workflows_are_what_they_are_said_to_be(tmp_path: Path):
+    ended = reproduce("wf-lop", "--quick", "--json", "--workers", "1", "--out", str(tmp_path))
+    told = json.loads(ended.stdout.splitlines()[-1])
+    identities = [bar for bar in told["bars"] if bar["limit"] == "all"]
+    assert len(identities) == 4
+    assert all(bar["ok"] for bar in identities)
 
 
 def test_an_unknown_study_is_refused_with_those_there_are():

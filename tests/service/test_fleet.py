@@ -19,7 +19,7 @@ from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED, Ticket
 from bats.deploy.local import Local
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, Site
-from bats.master.brain.rules.fleet import START_FAILURES
+from bats.master.brain.rules.machines.fleet import START_FAILURES
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
@@ -105,7 +105,9 @@ async def test_machines_that_take_longer_to_join_than_their_lease_lasts_are_soon
     assert status["state"] == "no machines"
     told = "its lease of 1 s ran out before it joined: give slow a longer `lease`"
     assert told in status["words"]
-    assert {machine["reason"] for machine in machines} == {told}
+    # On a busy computer one may join at the last moment, and its lease is over all the same.
+    unrenewed = "its lease ran out before it was renewed"
+    assert {told} <= {machine["reason"] for machine in machines} <= {told, unrenewed}
     assert len(machines) <= 2 * START_FAILURES
 
 
@@ -223,9 +225,9 @@ async def test_a_machine_whose_lease_ends_by_itself_says_so(tmp_path: Path) -> N
         bag = (await client.ask("submit", sweep=sweep(1, "sleep 60")))["bag"]
         await becomes(client, bag, lambda status: status.get("running", 0) == 1)
         runner = master.bags.loaded[bag]
-        (machine,) = runner.machines
+        (machine,) = runner.machines.rows
         master.workers.lease(machine, 0.2)
-        told = await eventually(lambda: runner.machines[machine].reason, 30)
+        told = await eventually(lambda: runner.machines.rows[machine].reason, 30)
         assert told == "its lease ran out before it was renewed"
         await client.ask("cancel", bag=bag)
         await over(client, bag)

@@ -14,8 +14,8 @@ from bats.common.money import money
 from bats.common.offering import Offering
 from bats.master.bag import ways_out
 from bats.master.client import Client, PausedError
-from bats.master.service.bags.explanations import why
 from bats.master.service.master import Master
+from bats.master.service.telling.explanations import why
 from bats.master.web.metrics import metrics
 
 Facts = dict[str, Any]
@@ -69,7 +69,7 @@ async def test_a_broken_sweep_is_paused_costs_nothing_more_and_completes_once_me
     assert [(row["task"], row["outcome"]) for row in rows] == [(k, "done") for k in range(40)]
 
 
-async def test_a_paused_bag_lets_the_next_one_run_and_waits_its_turn_to_go_on(
+async def test_a_paused_bag_leaves_its_machines_to_others_and_goes_on_beside_them(
     client: Client, master: Master, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
@@ -78,14 +78,12 @@ async def test_a_paused_bag_lets_the_next_one_run_and_waits_its_turn_to_go_on(
     await becomes(client, first, parked)
     snapshot = master.snapshot()
     assert snapshot["paused_bags"] == [first]
-    assert "bats_bags_paused 1" in metrics(snapshot, None)
+    assert "bats_bags_paused 1" in metrics(snapshot, {})
     await becomes(client, second, lambda s: s.get("done", 0) >= 1)
     (row, _) = (await client.ask("bags"))["bags"]
     assert row["paused"]["reason"].startswith("the first 12 tasks")
     gate.touch()
-    assert (await client.ask("resume", bag=first))["state"] == "queued"
-    with pytest.raises(UsageError, match="waits for its turn"):
-        await client.ask("resume", bag=first)
+    await client.ask("resume", bag=first)
     assert (await over(client, second))["state"] == "complete"
     status = await over(client, first)
     assert (status["state"], status["done"]) == ("complete", 40)
@@ -130,8 +128,6 @@ async def test_only_a_bag_that_stands_still_can_be_resumed_and_others_are_told_w
     with pytest.raises(UsageError, match=f"Bag {running} is not paused; it is executing"):
         await client.ask("resume", bag=running)
     waiting = await submit(client, tmp_path / "gate", retries=9)
-    with pytest.raises(UsageError, match=f"Bag {waiting} waits for its turn"):
-        await client.ask("resume", bag=waiting)
     await client.ask("cancel", bag=running)
     await becomes(client, waiting, parked)
     with pytest.raises(UsageError, match=f"`bats resume {waiting}` goes on with it"):

@@ -20,6 +20,7 @@ from bats.master.sweep.sweep import Sweep
 
 TABLE: Mapping[str, Any] = {
     "tail": "none",
+    "strategy": "N=2 T=1x D=2x M_r=0.1",
     "provisioner": "paper",
     "planner": "milp",
     "sampling": "implicit",
@@ -52,6 +53,7 @@ async def test_the_table_of_the_sweep_becomes_the_bags_settings(
         Settings(3, found.offerings, numbers_after=before_first(first["bag"])),
         rule=found.rule,
         currency=found.currency,
+        foresight=True,  # as every bag that is submitted today
         **{**TABLE, "sampling": Sampling.IMPLICIT},
     )
     assert await settings(master, second["bag"]) == replace(

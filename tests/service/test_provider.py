@@ -16,10 +16,11 @@ from bats.common.offering import ClusterName, Offering
 from bats.common.ticket import Ticket
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, State
 from bats.master.brain.engine import Engine
-from bats.master.brain.protocol.events import Cause
+from bats.master.brain.protocol.events import Begin, Cause, Joined
 from bats.master.brain.protocol.settings import Settings
 from bats.master.service.machines import provider as module
-from bats.master.service.machines.provider import Provider, ProviderContext, Watched
+from bats.master.service.machines.provider import Provider, ProviderContext
+from bats.master.service.machines.watched import Watched
 from bats.master.service.options import Options
 from bats.master.service.wire.admission import Admission
 
@@ -35,6 +36,8 @@ class BackEnd:
     def __init__(self) -> None:
         self.answers: list[Exception] = []  # to be raised by the next calls of start
         self.asked: list[list[MachineId]] = []
+        self.keys: list[str] = []  # of the tickets it was given
+        self.starts_unheard = False  # it starts machines, and its answer never comes
         self.stopped: list[list[MachineId]] = []
         self.cannot_stop = 0  # so often
         self.says: dict[MachineId, Sighting] = {}
@@ -42,6 +45,9 @@ class BackEnd:
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
         self.asked.append([ticket.machine for ticket in tickets])
+        self.keys += [ticket.public_key for ticket in tickets]
+        if self.starts_unheard:
+            self.says = {ticket.machine: UP for ticket in tickets}
         if self.answers:
             raise self.answers.pop(0)
         for ticket in tickets:
@@ -75,7 +81,9 @@ class Bag:
         self.charges: list[tuple[MachineId, str]] = []
         self.announcements: list[str] = []
         self.ended: dict[MachineId, tuple[Cause, str]] = {}
+        self.bills: dict[MachineId, tuple[float, float | None]] = {}  # since, until
         self.others = False
+        self.machines = self  # nothing else of it is asked
 
     def clock(self) -> float:
         return 1000.0
@@ -85,14 +93,17 @@ class Bag:
 
     def knows_key(self, _machine: MachineId, _key: str) -> None: ...
 
-    def charged(self, machine: MachineId, _since: float, address: str) -> None:
+    def charged(self, machine: MachineId, since: float, address: str) -> None:
         self.charges.append((machine, address))
+        self.bills[machine] = since, None
 
     def announced(self, _machine: MachineId, reason: str) -> None:
         self.announcements.append(reason)
 
-    def gone(self, machine: MachineId, _at: float | None, cause: Cause, detail: str) -> None:
+    def gone(self, machine: MachineId, at: float | None, cause: Cause, detail: str) -> None:
         self.ended[machine] = cause, detail
+        if machine in self.bills:
+            self.bills[machine] = self.bills[machine][0], at
 
 
 class World:
@@ -101,12 +112,14 @@ class World:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.backend, self.bag = BackEnd(), Bag()
         self.set_aside: list[str] = []
+        self.workers: dict[MachineId, Any] = {}  # connected
+        self.admission = Admission("a client's key", "a hand's key")
         ready: Callable[..., Any] = _at_once
         context = ProviderContext(
             Options(state=folder, poll_seconds=0.05, **options),
-            Admission("a client's key", "a hand's key"),
+            self.admission,
             SimpleNamespace(committed=ready),
-            SimpleNamespace(stop=lambda _machine, _reason: False),
+            SimpleNamespace(stop=lambda _machine, _reason: False, of=self.workers.get),
             SimpleNamespace(fetched=ready),
             ("tcp://here:1",),
             "our key",
@@ -139,6 +152,7 @@ async def world(folder: Path, **options: Any) -> AsyncIterator[World]:
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_FIRST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(module, "_SURE_SECONDS", 0.1)
 
 
 async def test_all_machines_are_asked_for_in_one_call_and_the_bill_is_told_once(
@@ -210,6 +224,58 @@ async def test_a_machine_called_off_while_its_back_end_is_busy_is_not_asked_for_
         assert here.bag.ended == {1: (Cause.STOPPED, "not needed any more")}
 
 
+async def test_a_machine_whose_start_was_never_answered_is_let_in_whichever_ticket_it_got(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as here:
+        here.backend.answers = [TimeoutError("no answer"), BusyError("slow down")]
+        (machine,) = here.start(1)
+        await eventually(lambda: len(here.backend.asked) == 3)
+        await eventually(lambda: machine.asked)
+        assert all(here.admission.peer(key).machine == 1 for key in here.backend.keys)
+
+
+async def test_a_machine_asked_for_again_after_a_restart_may_come_with_its_first_ticket(
+    tmp_path: Path,
+) -> None:
+    """The master was killed when its provider had started the machine and not told of it yet."""
+    async with world(tmp_path) as here:
+        here.admission.admit(MachineId(1), "of its first ticket", ticket=True)
+        here.start(1)
+        await eventually(lambda: here.backend.keys)
+        assert here.admission.peer("of its first ticket").machine == 1
+        here.admission.settle(MachineId(1), "of its first ticket")
+        assert here.admission.peer(here.backend.keys[0]) is None
+
+
+async def test_a_machine_that_may_have_been_started_is_stopped_when_it_is_called_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FIRST_PAUSE_SECONDS", 30.0)
+    async with world(tmp_path) as here:
+        here.backend.starts_unheard = True
+        here.backend.answers = [TimeoutError("no answer")]
+        (machine,) = here.start(1)
+        await eventually(lambda: here.backend.asked)
+        await asyncio.sleep(0.05)
+        here.provider.stop(machine, "not needed any more")
+        await eventually(lambda: here.bag.ended)
+        assert here.backend.stopped == [[1]]
+        assert here.bag.charges == [(1, "host-7")], "its bill is in the books"
+
+
+async def test_machines_that_may_have_been_started_are_stopped_when_a_back_end_is_given_up(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as here:
+        here.backend.starts_unheard = True
+        here.backend.answers = [TimeoutError("no answer")] * 5
+        here.start(1)
+        await eventually(lambda: here.set_aside)
+        await eventually(lambda: here.backend.stopped == [[1]])
+        await eventually(lambda: here.bag.ended)
+
+
 async def test_machines_sent_away_together_are_one_call_and_twice_is_no_error(
     tmp_path: Path,
 ) -> None:
@@ -255,6 +321,23 @@ async def test_a_machine_that_went_by_itself_is_told_of_in_its_providers_words(
         assert here.bag.ended == {1: (cause, "as they say")}
 
 
+@pytest.mark.parametrize(("joined_at", "bill"), [(900.0, (900.0, 902.5)), (None, (997.5, 1000.0))])
+async def test_a_machine_whose_end_is_learnt_late_costs_what_its_provider_charges(
+    tmp_path: Path, joined_at: float | None, bill: tuple[float, float]
+) -> None:
+    """Its provider had not answered before: the bag knows since when it was there, if it joined."""
+    async with world(tmp_path) as here:
+        here.bag.engine.handle(Begin(), 0.0)
+        one = next(machine.id for machine in here.bag.engine.alive())
+        if joined_at is not None:
+            here.bag.engine.handle(Joined(one, 1), joined_at)
+        here.start(one)
+        await eventually(lambda: here.backend.asked)
+        here.backend.says[one] = Sighting(State.GONE, charged_seconds=2.5, gone=Gone.EXPIRED)
+        await eventually(lambda: here.bag.ended)
+        assert here.bag.bills[one] == bill
+
+
 async def test_a_machine_unknown_once_is_looked_for_again_before_it_is_held_to_be_lost(
     tmp_path: Path,
 ) -> None:
@@ -264,11 +347,25 @@ async def test_a_machine_unknown_once_is_looked_for_again_before_it_is_held_to_b
         await eventually(lambda: machine.asked)
         here.backend.says[MachineId(1)], here.backend.says_once[MachineId(1)] = UP, LOST
         await eventually(lambda: here.bag.charges)
-        assert not machine.lost_once
+        assert machine.lost_since is None
         assert here.bag.ended == {}
         here.backend.says[MachineId(1)] = LOST
         await eventually(lambda: here.bag.ended)
         assert here.bag.ended[MachineId(1)][0] is Cause.FAILED
+
+
+async def test_a_machine_that_speaks_lives_whatever_its_provider_lists(tmp_path: Path) -> None:
+    async with world(tmp_path) as here:
+        here.workers[MachineId(1)] = worker = SimpleNamespace(silent=False)
+        here.backend.says[MachineId(1)] = LOST
+        (machine,) = here.machines(1)
+        machine.asked = machine.joined = True
+        here.provider.adopt(machine)
+        await eventually(lambda: machine.lost_since)
+        await asyncio.sleep(0.3)
+        assert here.bag.ended == {}
+        worker.silent = True
+        await eventually(lambda: here.bag.ended)
 
 
 async def test_a_machine_of_an_earlier_life_that_was_never_asked_for_is_asked_for_now(

@@ -1,17 +1,16 @@
 """Requests are worked on beside each other; whatever is wrong with one is told in a sentence."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from helpers.service import eventually
 
-from bats.common.errors import UsageError
 from bats.common.messages import Chunk, Reply, Request
 from bats.common.wire.codec import decode
+from bats.master.service.api.answering import VERBS, Requests
 from bats.master.service.api.call import Call
-from bats.master.service.api.requests import VERBS, Requests
 
 ROUTE = b"a client"
 
@@ -42,7 +41,7 @@ def verbs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Three more: one answers in parts, one waits for ever, one has a bug."""
 
     async def count(call: Call) -> dict[str, Any]:
-        for number in range(call.whole("upto")):
+        for number in range(call.body["upto"]):
             await call.part({"number": number})
         return {"counted": True}
 
@@ -101,36 +100,3 @@ async def test_who_asks_too_much_at_a_time_is_told_to_wait_and_others_are_not(
     await requests.close()
     requests.take(ROUTE, Request(1000, "count", {"upto": 0}))
     await eventually(lambda: 1000 in router.replies())
-
-
-def call(body: Mapping[str, Any]) -> Call:
-    return Call(None, body, None)
-
-
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ({"limit": "ten"}, "`limit` should be a whole number, not 'ten'."),
-        ({"limit": True}, "`limit` should be a whole number, not True."),
-        ({"limit": 1.0}, "`limit` should be a whole number, not 1.0."),
-        ({"limit": -1}, "`limit` should be 0 or more, not -1."),
-        ({}, "`limit` should be a whole number, not None."),
-    ],
-)
-def test_a_number_that_is_none_is_told_with_its_key(body: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError) as error:
-        call(body).whole("limit")
-    assert str(error.value) == told
-
-
-@pytest.mark.parametrize("value", ["1", -1, float("nan"), float("inf"), 1e9, True])
-def test_seconds_that_make_no_sense_are_refused(value: object) -> None:
-    with pytest.raises(UsageError, match="`seconds` should be a number of seconds"):
-        call({"seconds": value}).seconds("seconds", 1.0)
-
-
-def test_what_is_left_out_takes_its_usual_value() -> None:
-    asked = call({"seconds": None})
-    assert asked.seconds("seconds", 2.5) == 2.5
-    assert asked.whole("limit", 10) == 10
-    assert asked.text("format", "csv") == "csv"

@@ -1,20 +1,18 @@
 """Peers that should not be there, or say what they should not, are refused and harm nobody."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import pytest
 import structlog
-import zmq
-import zmq.asyncio
+from helpers.peer import Peer, done, failed, manual, peer
 from helpers.service import becomes, eventually, keeps_up, over, results, sweep
 
 from bats.common.errors import UnreachableError
@@ -23,6 +21,7 @@ from bats.common.messages import (
     BagId,
     BagSpec,
     Enroll,
+    Goodbye,
     Heartbeat,
     Hello,
     Kill,
@@ -32,59 +31,17 @@ from bats.common.messages import (
     Result,
     Results,
     ResultsStored,
+    Returned,
     Run,
     TaskId,
     Welcome,
 )
-from bats.common.wire.codec import decode, encode
-from bats.common.wire.keys import Access, KeyPair, new_pair, read_access
-from bats.common.wire.link import set_up_client
+from bats.common.wire.keys import Access, new_pair, read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
 from bats.master.service.options import Options
-
-
-class Peer:
-    """Speaks the protocol by hand."""
-
-    def __init__(self, socket: zmq.asyncio.Socket) -> None:
-        self.socket = socket
-        self.passed_over: list[Any] = []
-
-    async def say(self, message: Any) -> None:
-        await self.socket.send(message if isinstance(message, bytes) else encode(message))
-
-    async def hear(self, kind: type[Any], seconds: float = 10.0) -> Any:
-        """The next message of that kind; others are kept for later."""
-        for message in self.passed_over:
-            if isinstance(message, kind):
-                self.passed_over.remove(message)
-                return message
-        async with asyncio.timeout(seconds):
-            while not isinstance(message := decode(await self.socket.recv()), kind):
-                self.passed_over.append(message)
-        return message
-
-    async def hello(
-        self, machine: int = -1, slots: int = 1, holding: tuple[AttemptId, ...] = (), **more: Any
-    ) -> Welcome:
-        await self.say(Hello("0", MachineId(machine), "me", slots, "host", 1, holding, 0, **more))
-        welcome: Welcome = await self.hear(Welcome)
-        return welcome
-
-
-@asynccontextmanager
-async def peer(access: Access, pair: KeyPair | None = None) -> AsyncIterator[Peer]:
-    context = zmq.asyncio.Context()
-    dealer = context.socket(zmq.DEALER)
-    set_up_client(dealer, pair or access.pair, access.server_key)
-    dealer.connect(access.master[0])
-    try:
-        yield Peer(dealer)
-    finally:
-        dealer.close(0)
-        context.term()
+from bats.master.service.wire import connections
 
 
 @pytest.fixture
@@ -203,6 +160,27 @@ async def test_malformed_messages_are_refused_and_harm_nobody(
     await still_works(client)
 
 
+async def test_strangers_who_say_nothing_are_hung_up_on_and_keep_nobody_out(
+    master: Master, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_MOST_SILENT", 20)
+    idle = [await asyncio.open_connection("127.0.0.1", master.port) for _ in range(60)]
+    await still_works(client)
+    hung_up = [asyncio.create_task(_read_to_its_end(reader)) for reader, _ in idle]
+    done, _ = await asyncio.wait(hung_up, timeout=5)
+    assert len(done) >= 40
+    for task in hung_up:
+        task.cancel()
+    for _, writer in idle:
+        writer.close()
+
+
+async def _read_to_its_end(reader: asyncio.StreamReader) -> None:
+    with contextlib.suppress(ConnectionError):
+        while await reader.read(1000):
+            pass
+
+
 async def test_a_message_in_parts_is_refused(master: Master, client: Client, hand: Access) -> None:
     async with peer(hand) as worker:
         await worker.socket.send_multipart([b"one", b"two", b"three"])
@@ -218,7 +196,7 @@ async def test_a_worker_that_was_silent_is_asked_anew_what_it_holds(tmp_path: Pa
         hand = read_access(master.home.folder / WORKER, "worker")
         async with peer(hand) as one, peer(hand) as other:
             await one.hello(slots=4)
-            bag = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+            bag = (await client.ask("submit", sweep=sweep(4), offerings=[manual()]))["bag"]
             orders = (await one.hear(Run)).orders
             assert len(orders) == 4
             await becomes(client, bag, lambda status: not status["running"])
@@ -230,7 +208,7 @@ async def test_a_worker_that_was_silent_is_asked_anew_what_it_holds(tmp_path: Pa
             holding = tuple(AttemptId(bag, order.task, order.attempt) for order in orders)
             await one.hello(slots=4, holding=holding)
             await becomes(client, bag, lambda status: status["running"] == 4)
-            await other.say(Results(1, (_done(bag, given.task)._replace(attempt=given.attempt),)))
+            await other.say(Results(1, (done(bag, given.task)._replace(attempt=given.attempt),)))
             killed = (await one.hear(Kill)).attempts
             assert [attempt.task for attempt in killed] == [given.task]
 
@@ -269,17 +247,17 @@ async def test_results_that_are_said_again_count_once(master: Master, client: Cl
     hand = read_access(master.home.folder / WORKER, "worker")
     async with peer(hand) as worker:
         machine = (await worker.hello()).machine
-        offering = {**_manual(), "name": "by-hand"}
+        offering = {**manual(), "name": "by-hand"}
         bag = (await client.ask("submit", sweep=sweep(2), offerings=[offering]))["bag"]
         spec = await worker.hear(BagSpec)
         assert spec.command == "echo {x}"
         first = await worker.hear(Run)
-        said = Results(1, tuple(_done(bag, order.task) for order in first.orders))
+        said = Results(1, tuple(done(bag, order.task) for order in first.orders))
         for _ in range(3):
             await worker.say(said)
             assert (await worker.hear(ResultsStored)).serial == 1
         second = await worker.hear(Run)
-        forged = Results(2, (_done(bag, 10**9), *(_done(bag, o.task) for o in second.orders)))
+        forged = Results(2, (done(bag, 10**9), *(done(bag, o.task) for o in second.orders)))
         await worker.say(forged)
         status = await over(client, bag)
         assert (status["done"], status["duplicates"]) == (2, 0)
@@ -294,10 +272,10 @@ async def test_workers_started_by_hand_serve_one_bag_after_another(
     async with peer(hand) as worker:
         welcome = await worker.hello(slots=4)
         for _ in range(2):
-            bag = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+            bag = (await client.ask("submit", sweep=sweep(4), offerings=[manual()]))["bag"]
             run = await worker.hear(Run)
             assert len(run.orders) == 4
-            await worker.say(Results(bag, tuple(_done(bag, order.task) for order in run.orders)))
+            await worker.say(Results(bag, tuple(done(bag, order.task) for order in run.orders)))
             status = await over(client, bag)
             assert (status["state"], status["done"]) == ("complete", 4)
             rows = await results(client, bag)
@@ -310,19 +288,72 @@ async def test_a_worker_started_by_hand_waits_while_its_bag_is_paused_and_is_tak
 ) -> None:
     async with peer(hand) as worker:
         await worker.hello(slots=20)
-        bag = (await client.ask("submit", sweep=sweep(30), offerings=[_manual()]))["bag"]
+        bag = (await client.ask("submit", sweep=sweep(30), offerings=[manual()]))["bag"]
         run = await worker.hear(Run)
-        failed = [_failed(bag, order.task, order.attempt) for order in run.orders]
-        await worker.say(Results(1, tuple(failed)))
+        all_of_it = [failed(bag, order.task, order.attempt) for order in run.orders]
+        await worker.say(Results(1, tuple(all_of_it)))
         await becomes(client, bag, lambda status: status["state"] == "paused")
         assert (await client.ask("resume", bag=bag))["state"] in {"queued", "running"}
         left, serial = 30, 2
         while left:
             run = await worker.hear(Run)
-            done = [_done(bag, order.task)._replace(attempt=order.attempt) for order in run.orders]
-            await worker.say(Results(serial, tuple(done)))
-            left, serial = left - len(done), serial + 1
+            told = [done(bag, order.task)._replace(attempt=order.attempt) for order in run.orders]
+            await worker.say(Results(serial, tuple(told)))
+            left, serial = left - len(told), serial + 1
         assert (await over(client, bag))["state"] == "complete"
+
+
+async def test_what_ends_after_its_bag_counts_if_it_was_given_to_who_tells_it(
+    client: Client, hand: Access
+) -> None:
+    async with peer(hand) as worker:
+        await worker.hello()
+        bag = (await client.ask("submit", sweep=sweep(3), offerings=[manual()]))["bag"]
+        (order,) = (await worker.hear(Run)).orders
+        await client.ask("cancel", bag=bag)
+        await over(client, bag)
+        following = (await client.ask("submit", sweep=sweep(1), offerings=[manual()]))["bag"]
+        (next_order,) = (await worker.hear(Run)).orders  # so the first bag is forgotten
+        forged = [done(bag, task) for task in range(3) if task != order.task]
+        true = done(bag, order.task)._replace(wall_seconds=1e300)
+        again = true._replace(attempt=2)
+        told = (again, *forged, true, done(following, next_order.task))
+        await worker.say(Results(1, told))
+        await over(client, following)
+        (row,) = await results(client, bag)
+        assert (row["task"], row["attempt"], row["outcome"]) == (order.task, 1, "done")
+        assert row["wall_seconds"] < 60
+
+
+async def test_a_worker_that_says_it_holds_or_returns_what_it_never_had_breaks_no_bag(
+    master: Master, client: Client, hand: Access
+) -> None:
+    bag = BagId((await client.ask("submit", sweep=sweep(4), offerings=[manual()]))["bag"])
+    other = BagId((await client.ask("submit", sweep=sweep(1, "sleep 60")))["bag"])
+    nonsense = tuple(
+        AttemptId(of, TaskId(task), attempt)
+        for of in (bag, other, BagId(99))
+        for task in (0, 3, 10**9)
+        for attempt in (1, 2, 65_536)
+    )
+    async with peer(hand) as liar:
+        await liar.hello(slots=2, holding=nonsense)
+        await liar.say(Returned(nonsense))
+        await liar.say(Heartbeat(tuple((one, 1.0) for one in nonsense), 10**6, 1.0))
+        await liar.hear(Run)
+        master.bags.loaded[bag].engine.check()
+        await liar.say(Goodbye("caught"))
+    async with peer(hand) as honest:
+        await honest.hello(slots=4, incarnation="honest")
+        left, serial = {*range(4)}, 1
+        while left:
+            orders = [one for one in (await honest.hear(Run)).orders if one.task in left]
+            told = [done(bag, one.task)._replace(attempt=one.attempt) for one in orders]
+            await honest.say(Results(serial, tuple(told)))
+            left, serial = left - {one.task for one in orders}, serial + 1
+        assert (await over(client, bag))["state"] == "complete"
+    assert (await client.ask("status", bag=other))["state"] == "running"
+    await client.ask("cancel", bag=other)
 
 
 async def test_an_enrolled_machine_is_known_by_its_own_key_alone(
@@ -331,36 +362,17 @@ async def test_an_enrolled_machine_is_known_by_its_own_key_alone(
     bag = (await client.ask("submit", sweep=sweep(4, "sleep 0.5")))["bag"]
     await becomes(client, bag, lambda status: status.get("running", 0) > 0)
     runner = master.bags.loaded[BagId(bag)]
-    machine = next(iter(runner.machines))
+    machine = next(iter(runner.machines.rows))
     ticket, own = new_pair(), new_pair()
     master.admission.admit(machine, ticket.public, ticket=True)
     async with peer(master.access, ticket) as joining:
         await joining.say(Enroll(machine, own.public.encode()))
         await joining.hear(Welcome)
-        assert runner.machines[machine].public_key == own.public.encode()
+        assert runner.machines.rows[machine].public_key == own.public.encode()
         assert master.admission.peer(ticket.public) is None
     async with peer(master.access, own) as joined:
         await joined.say(Enroll(machine, new_pair().public.encode()))
         assert "has been used" in (await joined.hear(Refused)).reason
-
-
-def _manual() -> dict[str, Any]:
-    return {
-        "name": "mine",
-        "price": 0,
-        "atu_seconds": 3600.0,
-        "max_machines": 9,
-        "backend": "manual",
-    }
-
-
-def _failed(bag: int, task: int, attempt: int) -> Result:
-    no = "exit code 1: no"
-    return Result(BagId(bag), TaskId(task), attempt, 1, 1, 0.01, 0.0, 0.0, 100, 0, no, 0)
-
-
-def _done(bag: int, task: int) -> Result:
-    return Result(BagId(bag), TaskId(task), 1, 0, 0, 0.01, 0.0, 0.0, 100, 0, "", 0)
 
 
 LIES: dict[str, Callable[[Result], Result]] = {
@@ -380,10 +392,10 @@ async def test_a_result_of_what_a_worker_was_not_given_is_not_recorded(
     """Nor is it when the bag comes that it was told of; the true results count."""
     async with peer(hand) as liar:
         await liar.hello(slots=1)
-        one = (await client.ask("submit", sweep=sweep(4), offerings=[_manual()]))["bag"]
+        one = (await client.ask("submit", sweep=sweep(4), offerings=[manual()]))["bag"]
         two = (await client.ask("submit", sweep=sweep(4)))["bag"]
         (order,) = (await liar.hear(Run)).orders
-        told = _done(one, order.task)._replace(attempt=order.attempt)
+        told = done(one, order.task)._replace(attempt=order.attempt)
         if order.task == 3:  # it is the one that runs
             LIES["a task that waits"] = lambda told: told._replace(task=TaskId(2))
         await liar.say(Results(1, (LIES[lie](told),)))
@@ -400,10 +412,10 @@ async def test_no_task_ran_longer_than_by_the_masters_clock(
 ) -> None:
     async with peer(hand) as liar:
         await liar.hello(slots=1)
-        bag = (await client.ask("submit", sweep=sweep(2), offerings=[_manual()]))["bag"]
+        bag = (await client.ask("submit", sweep=sweep(2), offerings=[manual()]))["bag"]
         for serial in (1, 2):
             (order,) = (await liar.hear(Run)).orders
-            told = _done(bag, order.task)._replace(attempt=order.attempt, wall_seconds=seconds)
+            told = done(bag, order.task)._replace(attempt=order.attempt, wall_seconds=seconds)
             await liar.say(Results(serial, (told,)))
         assert (await over(client, bag))["done"] == 2
         assert all(0 <= row["wall_seconds"] < 60 for row in await results(client, bag))

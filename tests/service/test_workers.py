@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from bats.common import messages as m
 from bats.common.wire.codec import decode
 from bats.master.service.machines import workers as module
 from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.worker_reports import WorkerReports
 from bats.master.service.machines.workers import Workers
 
 BAG, OTHER, GONE = m.BagId(1), m.BagId(2), m.BagId(3)
@@ -48,6 +49,28 @@ class Store:
             do()
 
 
+@dataclass(frozen=True)
+class Bag:
+    id: m.BagId
+    master: "Master"
+
+    def spec(self, _: Worker, step: int) -> m.BagSpec:
+        return m.BagSpec(self.id, ("x",), "echo {x}" if not step else "echo two {x}")
+
+    def step(self, task: m.TaskId) -> int:
+        return int(task >= 5000)
+
+    def values(self, _: m.TaskId) -> tuple[str, ...]:
+        return (self.master.value,)
+
+    counted = 0
+
+    def ended_tasks(self, _: m.MachineId, results: Sequence[m.Result]) -> list[m.AttemptId]:
+        told = self.master.ended.setdefault(self.id, [])
+        told.extend(result.task for result in results)
+        return [m.AttemptId(*one[:3]) for one in results if one.task in self.master.coming]
+
+
 class Master:
     """The listener, and two bags: it notes what it is told."""
 
@@ -55,19 +78,11 @@ class Master:
         self.told: list[str] = []
         self.ended: dict[m.BagId, list[m.TaskId]] = {}
         self.value = "x"
+        self.coming: set[int] = set()  # tasks whose files are on their way
+        self.books: frozenset[m.AttemptId] = frozenset()  # what a worker should hold
 
-    def work(self, bag: m.BagId) -> Any:
-        if bag == GONE:
-            return None
-
-        def ended_tasks(_: m.MachineId, results: Sequence[m.Result]) -> None:
-            self.ended.setdefault(bag, []).extend(result.task for result in results)
-
-        return SimpleNamespace(
-            spec=lambda _worker: m.BagSpec(bag, ("x",), "echo {x}"),
-            values=lambda _task: (self.value,),
-            ended_tasks=ended_tasks,
-        )
+    def work(self, bag: m.BagId) -> "Bag | None":
+        return None if bag == GONE else Bag(bag, self)
 
     def joined(self, worker: Worker) -> None:
         self.told.append(f"joined {worker.incarnation}")
@@ -90,26 +105,34 @@ class Master:
     def lease_seconds(self, _: Worker) -> float:
         return 90.0
 
+    def held(self, _: Worker) -> frozenset[m.AttemptId]:
+        return self.books
+
 
 class Bench:
     def __init__(self, silence_seconds: float) -> None:
         self.router, self.store, self.master = Router(), Store(), Master()
-        self.workers = Workers(self.router, self.store, "1.0", 0.05, silence_seconds)
-        self.workers.listener = self.master
+        self.workers = Workers(self.router, self.store, "1.0", 0.05)
+        self.bag = Bag(BAG, self.master)
+        self.reports = WorkerReports(self.workers, self.store, self.master, 0.05, silence_seconds)
 
     def hello(self, incarnation: str = "first", route: bytes = ROUTE) -> Worker:
         hello = m.Hello("1.0", SEVEN, incarnation, 2, "host", 99, (), 0)
-        self.workers.greet(route, SEVEN, hello)
+        self.reports.greet(route, SEVEN, hello)
         found = self.workers.of(SEVEN)
         assert found is not None
         return found
+
+    def beat(self, worker: Worker, *, serial: int = 0, lease: float = 90.0, **told: Any) -> None:
+        beat = m.Heartbeat(told.pop("running", ()), 0, lease, **told, serial=serial, whole=True)
+        self.reports.heartbeat(worker, beat)
 
     def results(self, worker: Worker, serial: int, *tasks: int, bag: m.BagId = BAG) -> None:
         ended = tuple(
             m.Result(bag, m.TaskId(task), 1, m.Outcome.DONE, 0, 1.0, 0.0, 0.0, 0, 0, "", 0)
             for task in tasks
         )
-        self.workers.results(worker, m.Results(serial, ended))
+        self.reports.results(worker, m.Results(serial, ended))
 
     async def said(self, kind: type | None = None) -> list[Any]:
         """What it was sent since the last time, once this turn is over."""
@@ -122,7 +145,7 @@ class Bench:
 async def bench() -> AsyncIterator[Bench]:
     made = Bench(silence_seconds=3600.0)
     yield made
-    made.workers.close()
+    made.reports.close()
 
 
 async def test_a_new_worker_is_welcomed_with_its_lease_and_its_master_is_told(bench: Bench) -> None:
@@ -144,15 +167,27 @@ async def test_all_that_a_turn_wants_sent_is_one_message_and_the_bag_is_told_onc
 ) -> None:
     worker = bench.hello()
     await bench.said()
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(2), 1), (m.TaskId(3), 2)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1), (m.TaskId(3), 2)])
     bench.workers.kill(SEVEN, m.AttemptId(BAG, m.TaskId(9), 1))
     spec, run, kill = await bench.said()
     assert isinstance(spec, m.BagSpec)
     assert [(order.task, order.attempt) for order in run.orders] == [(1, 1), (2, 1), (3, 2)]
     assert kill.attempts == ((BAG, 9, 1),)
-    bench.workers.run(worker.machine, BAG, [(m.TaskId(4), 1)])
+    bench.workers.run(worker.machine, bench.bag, [(m.TaskId(4), 1)])
     assert [type(message) for message in await bench.said()] == [m.Run]
+
+
+async def test_a_worker_is_told_how_before_what_whenever_the_step_changes(bench: Bench) -> None:
+    bench.hello()
+    await bench.said()
+    orders = [(m.TaskId(task), 1) for task in (1, 5000, 5001, 2)]
+    bench.workers.run(SEVEN, bench.bag, orders)
+    said = await bench.said()
+    kinds = [m.BagSpec, m.Run] * 3
+    assert [type(message) for message in said] == kinds
+    assert [one.command for one in said[::2]] == ["echo {x}", "echo two {x}", "echo {x}"]
+    assert [[order.task for order in run.orders] for run in said[1::2]] == [[1], [5000, 5001], [2]]
 
 
 async def test_many_orders_are_several_messages_of_a_size_that_is_taken(
@@ -161,7 +196,7 @@ async def test_many_orders_are_several_messages_of_a_size_that_is_taken(
     monkeypatch.setattr(module, "_LARGEST_RUN_BYTES", 100_000)
     bench.master.value = "v" * 1000
     bench.hello()
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(task), 1) for task in range(3000)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(task), 1) for task in range(3000)])
     runs = await bench.said(m.Run)
     assert [order.task for run in runs for order in run.orders] == list(range(3000))
     assert max(sum(len(order.values[0]) for order in run.orders) for run in runs) <= 100_000
@@ -171,12 +206,29 @@ async def test_results_are_acknowledged_when_they_are_durable_and_not_before(ben
     worker = bench.hello()
     bench.results(worker, 1, 5, 6)
     bench.results(worker, 2, 7)
-    bench.workers.end_turn()
+    bench.reports.end_turn()
     await eventually(lambda: bench.store.waiting)
     assert await bench.said(m.ResultsStored) == []
     bench.store.commit()
     assert await bench.said(m.ResultsStored) == [m.ResultsStored(2)]
     assert bench.master.ended == {BAG: [5, 6, 7]}
+
+
+async def test_results_whose_files_are_coming_are_kept_by_their_worker_till_they_are_here(
+    bench: Bench,
+) -> None:
+    bench.master.coming = {6}
+    worker = bench.hello()
+    for serial in (1, 2, 3):
+        bench.results(worker, serial, 4 + serial)
+    bench.reports.end_turn()
+    await eventually(lambda: bench.store.waiting)
+    bench.store.commit()
+    assert await bench.said(m.ResultsStored) == [m.ResultsStored(1)]
+    bench.workers.acks.settled(worker.machine, [m.AttemptId(BAG, m.TaskId(6), 1)])
+    await eventually(lambda: bench.store.waiting)
+    bench.store.commit()
+    assert (await bench.said(m.ResultsStored))[-1] == m.ResultsStored(3)
 
 
 async def test_results_that_are_said_again_are_acknowledged_again_and_taken_once(
@@ -187,7 +239,7 @@ async def test_results_that_are_said_again_are_acknowledged_again_and_taken_once
     again = bench.hello(route=b"another connection")
     bench.results(again, 1, 5)
     bench.results(again, 2, 6)
-    bench.workers.end_turn()
+    bench.reports.end_turn()
     await eventually(lambda: bench.store.waiting)
     bench.store.commit()
     assert (await bench.said(m.ResultsStored))[-1] == m.ResultsStored(2)
@@ -208,7 +260,7 @@ async def test_each_bag_is_told_of_its_own_results_and_a_late_one_harms_nobody(
         m.Result(bag, m.TaskId(task), 1, m.Outcome.DONE, 0, 1.0, 0.0, 0.0, 0, 0, "", 0)
         for bag, task in ((BAG, 1), (OTHER, 2), (GONE, 3), (BAG, 4))
     )
-    bench.workers.results(worker, m.Results(1, ended))
+    bench.reports.results(worker, m.Results(1, ended))
     assert bench.master.ended == {BAG: [1, 4], OTHER: [2]}
     assert "1 late" in bench.master.told
 
@@ -216,7 +268,7 @@ async def test_each_bag_is_told_of_its_own_results_and_a_late_one_harms_nobody(
 async def test_nothing_new_is_begun_while_the_store_cannot_write(bench: Bench) -> None:
     bench.hello()
     bench.workers.pause(True)
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
     assert await bench.said(m.Run) == []
     bench.workers.pause(False)
     assert len(await bench.said(m.Run)) == 1
@@ -225,8 +277,8 @@ async def test_nothing_new_is_begun_while_the_store_cannot_write(bench: Bench) -
 async def test_nor_while_the_store_is_far_behind(bench: Bench) -> None:
     bench.hello()
     bench.store.backlog = 1_000_000
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(2), 1)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1)])
     assert await bench.said(m.Run) == []
     bench.store.commit()
     (run,) = await bench.said(m.Run)
@@ -236,7 +288,7 @@ async def test_nor_while_the_store_is_far_behind(bench: Bench) -> None:
 async def test_a_worker_told_to_stop_has_first_what_was_to_be_sent(bench: Bench) -> None:
     bench.hello()
     await bench.said()
-    bench.workers.run(SEVEN, BAG, [(m.TaskId(1), 1)])
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
     assert bench.workers.stop(SEVEN, "the bag has ended")
     assert [type(message) for message in await bench.said()] == [m.BagSpec, m.Run, m.Stop]
 
@@ -244,7 +296,7 @@ async def test_a_worker_told_to_stop_has_first_what_was_to_be_sent(bench: Bench)
 async def test_a_worker_without_a_connection_cannot_be_told_to_stop(bench: Bench) -> None:
     assert not bench.workers.stop(SEVEN, "nobody is there")
     bench.hello()
-    bench.workers.lost(ROUTE)
+    bench.reports.lost(ROUTE)
     assert bench.master.told[-1] == "cut off"
     assert not bench.workers.stop(SEVEN, "the bag has ended")
 
@@ -255,31 +307,104 @@ async def test_who_is_not_heard_of_is_silent_once_and_asked_anew_when_it_speaks(
     await eventually(lambda: "silent" in bench.master.told)
     await asyncio.sleep(0.2)
     assert bench.master.told.count("silent") == 1
-    bench.workers.heartbeat(worker, m.Heartbeat((), 0, 90.0))
+    bench.reports.heartbeat(worker, m.Heartbeat((), 0, 90.0))
     (refused,) = await bench.said(m.Refused)
     assert refused.retry
     assert bench.workers.of(SEVEN) is None
-    bench.workers.close()
+    bench.reports.close()
 
 
 async def test_while_heartbeats_come_nobody_is_silent() -> None:
     bench = Bench(silence_seconds=0.3)
     worker = bench.hello()
     for _ in range(20):
-        bench.workers.heartbeat(worker, m.Heartbeat((), 0, 90.0))
+        bench.reports.heartbeat(worker, m.Heartbeat((), 0, 90.0))
         await asyncio.sleep(0.03)
     assert "silent" not in bench.master.told
-    bench.workers.close()
+    bench.reports.close()
+
+
+FIVE, SIX = (m.AttemptId(BAG, m.TaskId(task), 1) for task in (5, 6))
+
+
+@pytest.mark.parametrize(
+    ("ours", "told"),
+    [
+        ({FIVE}, {}),
+        ({FIVE}, {"running": ((SIX, 1.0),), "held": (FIVE,)}),
+        (set(), {"held": (SIX,)}),
+        ({FIVE}, {"ended": (FIVE,), "serial": 1}),
+    ],
+    ids=["an order that never came", "runs what it should not", "queues it", "results never came"],
+)
+async def test_what_stands_in_one_book_only_is_asked_for_after_two_heartbeats(
+    bench: Bench, ours: set[m.AttemptId], told: dict[str, Any]
+) -> None:
+    worker = bench.hello()
+    bench.master.books = frozenset(ours)
+    bench.beat(worker, **told)
+    assert await bench.said(m.Refused) == []
+    bench.beat(worker, **told)
+    (refused,) = await bench.said(m.Refused)
+    assert refused.retry
+    assert bench.workers.of(SEVEN) is None
+
+
+async def test_books_that_agree_or_are_about_to_are_left_alone(bench: Bench) -> None:
+    worker = bench.hello()
+    bench.master.books = frozenset({FIVE})
+    for _ in range(3):
+        bench.beat(worker)
+        bench.beat(worker, running=((FIVE, 1.0),))
+    bench.results(worker, 1, 6)
+    for _ in range(3):
+        bench.beat(worker, held=(FIVE,), ended=(SIX,), serial=1)
+        bench.reports.heartbeat(worker, m.Heartbeat((), 0, 90.0))  # of 0.1.0: not the whole
+    assert await bench.said(m.Refused) == []
+
+
+async def test_a_link_so_slow_that_mending_never_helps_is_given_more_time_each_time(
+    bench: Bench,
+) -> None:
+    bench.master.books = frozenset({FIVE})
+    took = []
+    for _ in range(4):
+        worker = bench.hello()
+        beats = 0
+        while bench.workers.of(SEVEN) is worker:
+            bench.beat(worker)
+            beats += 1
+        took.append(beats)
+    assert took == [2, 3, 5, 9]
+
+
+async def test_a_batch_of_results_that_is_missing_is_asked_for_before_a_later_one_is_taken(
+    bench: Bench,
+) -> None:
+    worker = bench.hello()
+    bench.results(worker, 1, 5)
+    bench.results(worker, 3, 7)
+    assert bench.master.ended == {BAG: [5]}
+    assert len(await bench.said(m.Refused)) == 1
+
+
+async def test_a_worker_that_has_not_heard_of_its_lease_is_told_again(bench: Bench) -> None:
+    worker = bench.hello()
+    await bench.said()
+    bench.beat(worker, lease=80.0)
+    assert await bench.said() == []
+    bench.beat(worker, lease=20.0)
+    assert await bench.said() == [m.Lease(90.0)]
 
 
 async def test_nobody_is_blamed_for_the_time_that_the_master_slept(bench: Bench) -> None:
     worker = bench.hello()
     worker.heard_at -= 10_000
-    bench.workers._looked_at -= 10_000
-    bench.workers._look()
+    bench.reports._looked_at -= 10_000
+    bench.reports._look()
     assert bench.master.told == ["joined first"]
     worker.heard_at -= 10_000
-    bench.workers._look()
+    bench.reports._look()
     assert bench.master.told[-1] == "silent", "the check itself notices who is"
 
 
@@ -292,7 +417,7 @@ async def test_what_a_task_has_written_is_asked_of_its_worker_and_not_waited_for
     asked = asyncio.ensure_future(bench.workers.look(SEVEN, attempt, "out", 10))
     (look,) = await bench.said(m.Look)
     glimpse = m.Glimpse(look.of, look.stream, look.offset, b"so far", 16)
-    bench.workers.glimpse(worker, glimpse)
+    bench.reports.glimpse(worker, glimpse)
     assert await asked == glimpse
     assert await bench.workers.look(SEVEN, attempt, "out", 16) is None
     assert await bench.workers.look(m.MachineId(404), attempt, "out", 0) is None

@@ -7,9 +7,9 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
+from bats.master.simulate.given_runtimes import of_clusters, workload
 from bats.master.simulate.study import Case, World, simulations, study
 from bats.master.simulate.workloads import Workload, constant, multi_modal, normal, truncated_levy
-from bats.master.simulate.written import of_clusters, workload
 
 OFFERINGS = (
     Offering(ClusterName("slow"), money(1), 3600, 8),

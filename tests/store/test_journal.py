@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId
-from bats.master.store import journal, schema
+from bats.master.store import database, journal
 from bats.master.store.writing.mark import Mark
 from bats.master.store.writing.writer import Batch, Writer
 
@@ -22,8 +22,8 @@ BAG = BagId(3)
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    schema.create(tmp_path, "1")
-    connection = schema.open_writing(tmp_path)
+    database.create(tmp_path, "1")
+    connection = database.open_writing(tmp_path)
     yield connection
     connection.close()
 
@@ -56,8 +56,8 @@ def test_events_come_back_in_order_however_they_were_batched(
     tmp_path_factory: pytest.TempPathFactory, batches: list[dict[BagId, Events]]
 ):
     folder = tmp_path_factory.mktemp("journal")
-    schema.create(folder, "1")
-    db = schema.open_writing(folder)
+    database.create(folder, "1")
+    db = database.open_writing(folder)
     try:
         write(db, folder, batches)
         for bag in (BagId(1), BAG, BagId(4)):

@@ -244,3 +244,22 @@ async def test_a_machine_started_by_hand_under_version_0_1_0_has_todays_number(
     with store.reader() as reader:
         assert reader.machines() == [row._replace(id=now, gone=9.0)]
     await store.close()
+
+
+async def test_results_are_written_in_the_order_of_their_tasks_the_first_of_each_task_first(
+    folder: Path, finished: Make, bag_row: MakeBag
+):
+    store = Store(folder, "1.0")
+    store.bag(bag_row(1, tasks=100))
+    written: list[int] = []
+    store._db.create_function("noted", 1, written.append)
+    store._db.execute(
+        "CREATE TEMP TRIGGER t AFTER INSERT ON results BEGIN SELECT noted(new.id); END"
+    )
+    store.results([finished(1, task, attempt=attempt) for task, attempt in
+                   [(70, 1), (3, 2), (3, 1), (50, 1)]])  # fmt: skip
+    await store.committed()
+    assert written == sorted(written)
+    with store.reader() as reader:
+        assert {row.task: row.attempt for row in reader.tasks(B1).rows} == {3: 2, 50: 1, 70: 1}
+    await store.close()

@@ -13,7 +13,7 @@ from bats.master.sweep.reading import load
 from bats.master.sweep.sweep import Sweep
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "examples"
-NAMES = ["shell", "python", "csv", "files", "array"]
+NAMES = ["shell", "python", "csv", "files", "array", "steps"]
 
 
 def run(sweep: Sweep, index: int, scratch: Path) -> str:

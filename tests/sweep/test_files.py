@@ -152,6 +152,16 @@ def test_inputs_name_each_file_that_some_task_needs_once(tmp_path: Path):
     assert sweep.input_paths() == ("sim.py", "data-1.csv", "data-2.csv")
 
 
+def test_limits_of_a_task_reach_its_workers_and_of_older_sweeps_there_are_none(tmp_path: Path):
+    sweep = written(tmp_path, 'command = "x"\nmemory = "2G"\npids = 50')
+    spec = sweep.spec(BagId(1))
+    assert (spec.memory_bytes, spec.pids) == (2 << 30, 50)
+    plain = sweep.to_plain()
+    assert Sweep.from_plain(plain) == sweep
+    older = {key: value for key, value in plain.items() if key not in {"memory_bytes", "pids"}}
+    assert Sweep.from_plain(older).spec(BagId(1)).memory_bytes == 0
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -20,6 +20,7 @@ ALL = """
 command = "x"
 [policy]
 tail = "none"
+strategy = "N=2 T=1x D=2x M_r=0.1"
 provisioner = "paper"
 planner = "milp"
 sampling = "implicit"
@@ -34,6 +35,7 @@ seed = 17
 """
 MEANT = {
     "tail": "none",
+    "strategy": "N=2 T=1x D=2x M_r=0.1",
     "provisioner": "paper",
     "planner": "milp",
     "sampling": "implicit",
@@ -123,6 +125,8 @@ def test_a_name_of_ones_own_is_known_once_it_is_registered(
         ('provisioner = "costblind"', "names no provisioner; did you mean `cost-blind`?"),
         ('planner = "greedy"', "names no planner; allowed are knapsack, milp"),
         ('sampling = "non"', "names no way of sampling; did you mean `none`?"),
+        ('strategy = "N=9"', "`N=9` is no strategy; write for example `N=3 T=1x"),
+        ("strategy = 5", "should be a text such as N=3"),
         ("tail = 5", "5 names no tail strategy"),
         ("tail = [1]", "[1] names no tail strategy"),
         ("prudence = -1", "should be a number, 0 or more, not -1."),

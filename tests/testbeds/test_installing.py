@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.beds import CANNOT, SCRIPTS
 
-BEDS = ["chromium", "ec2", "htcondor", "sge", "slurm", "sshd"]
+BEDS = ["chromium", "ec2", "htcondor", "kernel", "sge", "slurm", "sshd"]
 NEED = (
     f'. "{SCRIPTS}/lib.sh"; S=$1; mkdir -p "$S/log"; need prog prog-server prog-client; cat state'
 )

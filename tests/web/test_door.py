@@ -3,13 +3,18 @@
 import asyncio
 import stat
 from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
+import structlog
 from helpers.service import becomes, sweep
 
+from bats.master.cli.commands.master import _link
 from bats.master.client import Client
 from bats.master.service.master import Master
+from bats.master.service.options import Options
 from bats.master.web.door import CSRF_HEADER, Door, keep_token
 
 PAGES = ("/", "/metrics", "/healthz", "/api/bags", "/static/app.js", "/nothing")
@@ -173,14 +178,39 @@ async def test_metrics_tell_of_tasks_machines_and_money(
         name: float(value)
         for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")
     }
-    assert values["bats_bag"] == bag
+    assert values["bats_bags_running"] == 1
+    of = f'bag="{bag}"'
     states = ("waiting", "running", "done", "failed", "dropped")
-    assert sum(values[f'bats_tasks{{state="{state}"}}'] for state in states) == 40
-    assert values['bats_machines{cluster="here",state="up"}'] == 1
-    assert values["bats_money_limit"] == 1
-    assert values["bats_money_spent"] == 0
+    assert sum(values[f'bats_tasks{{{of},state="{state}"}}'] for state in states) == 40
+    assert values[f'bats_machines{{{of},cluster="here",state="up"}}'] == 1
+    assert values[f"bats_money_limit{{{of}}}"] == 1
+    assert values[f"bats_money_spent{{{of}}}"] == 0
     assert values["bats_loop_lag_seconds"] >= 0
     told = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert {name.partition("{")[0] for name in values} == told
     await client.ask("cancel", bag=bag)
     await becomes(client, bag, lambda status: status["over"])
+
+
+def test_the_token_is_told_to_a_terminal_and_to_no_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = SimpleNamespace(
+        web=SimpleNamespace(url="http://127.0.0.1:1/?token=secret"),
+        home=SimpleNamespace(folder=tmp_path),
+    )
+    said = _link(served)  # type: ignore[arg-type]
+    assert "secret" not in said.replace("a secret", "")
+    assert str(tmp_path / "web.url") in said
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert _link(served) == served.web.url  # type: ignore[arg-type]
+
+
+async def test_the_log_of_a_master_says_where_the_token_is_and_not_the_token(
+    tmp_path: Path,
+) -> None:
+    with structlog.testing.capture_logs() as logs:
+        async with Master(Options(state=tmp_path, web_port=0)) as master:
+            token = token_of(master)
+    assert "web.url" in str(logs)
+    assert token not in str(logs)

@@ -4,40 +4,29 @@ import asyncio
 import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.browser import DESKTOP, PHONE, Page, serious_faults
-from helpers.service import becomes, over, sweep
+from helpers.service import becomes, over, paid, sweep
 
 from bats.master.client import Client
 from bats.master.service.master import Master
 
 pytestmark = pytest.mark.backend("chromium")
 
+SMALLEST, LARGEST = (320, 640), (3840, 2160)
 MOST_TRANSFERRED = 400_000
 MOST_MEMORY = 100_000_000
 
 
-def paid(name: str, cents: int) -> dict[str, Any]:
-    return {
-        "name": name,
-        "price": cents * 10**7,
-        "atu_seconds": 10.0,
-        "max_machines": 1,
-        "slots": 1,
-        "boundary_seconds": 0.5,
-        "backend": "local",
-    }
-
-
 async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling(
-    master: Master, client: Client, page: Page
+    master: Master, client: Client, page: Page, axe: str
 ) -> None:
     await page.dress(DESKTOP)
     await page.open(master.web.url)
     assert "token" not in await page.js("location.href")
     await page.shows("#empty")
+    assert await serious_faults(page, axe) == []
     submitted = await client.ask(
         "submit",
         sweep=sweep(3000, "echo said {x}; sleep 0.1"),
@@ -52,9 +41,11 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     assert headline().chosen == ""
     assert await page.js("document.getElementById('offers').rows.length") == len(headline().offered)
     await page.shows("#scatter circle")
+    assert await serious_faults(page, axe) == []
     await page.click("button[aria-label='Choose fastest']")
     await page.shows(".chosen-row")
     assert headline().chosen == "fastest"
+    assert await serious_faults(page, axe) == []
     await page.shows("#timeline .use-sample")
     await page.shows("#histograms rect.use-task")
     await page.becomes("/tasks done/.test(document.getElementById('headline').textContent)")
@@ -64,6 +55,7 @@ async def test_the_page_offers_schedules_and_takes_the_choice_and_the_cancelling
     )
     assert spent > "$0.00"
     await page.click("#cancel")
+    assert await serious_faults(page, axe) == []
     await page.click("#sure-no")
     assert headline().outcome is None
     await page.click("#cancel")
@@ -125,12 +117,17 @@ async def test_a_paused_bag_says_why_shows_one_and_is_resumed_with_a_button(
 async def test_a_value_that_tasks_told_is_drawn_against_a_parameter_and_sorted_by(
     master: Master, client: Client, page: Page, axe: str, tmp_path: Path
 ) -> None:
-    command = "echo loss=$(({x} * 7 % 40)).5; echo steps={x}; echo all is well"
+    told = '{{"reef": "north", "x": %s, "loss": %s.5, "steps": %s}}'
+    command = f"printf '{told}' {{x}} $(({{x}} * 7 % 40)) {{x}}"
     await over(client, (await client.ask("submit", sweep=sweep(60, command)))["bag"])
     await page.dress(DESKTOP)
     await page.open(master.web.url)
     await page.shows("#value-plot circle")
     assert await page.js("document.querySelectorAll('#value-plot circle').length") == 60
+    label = "document.querySelector('#value-plot svg').ariaLabel"
+    assert (await page.js(label)).startswith("loss against x"), "neither a text nor the parameter"
+    texts = "document.querySelector('#sort option[value=\"value.reef\"]') !== null"
+    assert await page.js(texts), "one may sort by a text"
     await page.js("document.getElementById('value').value = 'steps'")
     await page.js("document.getElementById('value').dispatchEvent(new Event('change'))")
     await page.becomes(
@@ -141,6 +138,8 @@ async def test_a_value_that_tasks_told_is_drawn_against_a_parameter_and_sorted_b
     await page.becomes("document.getElementById('tasks').rows[1].innerText.includes('loss=0.5')")
     (tmp_path / "values.png").write_bytes(await page.picture())
     assert await serious_faults(page, axe) == []
+    await page.dress(PHONE)
+    await page.becomes("document.querySelector('#value-plot svg').width.baseVal.value < 390")
     assert page.complaints == []
 
 
@@ -172,6 +171,21 @@ async def test_results_are_searched_paged_and_their_output_read(
     await page.write("7")
     await page.becomes(f"{rows} === 1 && document.querySelector('#tasks button').innerText === '7'")
     assert page.complaints == []
+
+
+async def test_who_is_at_a_result_by_keyboard_stays_there_when_more_come(
+    master: Master, client: Client, page: Page
+) -> None:
+    bag = (await client.ask("submit", sweep=sweep(400, "sleep 0.05; echo {x}")))["bag"]
+    await page.dress(DESKTOP)
+    await page.open(master.web.url)
+    await page.shows("#tasks button")
+    await page.js("window.first = document.querySelector('#tasks button'); window.first.focus()")
+    named = "window.first.ariaLabel === `Task ${window.first.textContent}`"
+    assert await page.js(named), "a number alone says little"
+    await page.becomes("!window.first.isConnected")  # the table was filled anew
+    assert await page.js("document.activeElement.textContent === window.first.textContent")
+    await client.ask("cancel", bag=bag)
 
 
 async def test_a_late_answer_about_one_task_is_not_shown_as_of_another(ended: Page) -> None:
@@ -214,7 +228,7 @@ async def test_the_page_fits_phone_and_desktop_in_light_and_dark(
     ended: Page, tmp_path: Path
 ) -> None:
     seen: dict[tuple[int, str], dict[str, float]] = {}
-    for size in (PHONE, DESKTOP):
+    for size in (SMALLEST, PHONE, DESKTOP, LARGEST):
         for scheme in ("light", "dark"):
             await ended.dress(size, scheme)
             await ended.becomes(DRAWN_FOR_THIS_WIDTH)

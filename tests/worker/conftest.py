@@ -19,7 +19,7 @@ from bats.common import messages as m
 from bats.common.ticket import Ticket, to_json
 from bats.common.wire.codec import decode, encode
 from bats.common.wire.keys import KeyPair, new_pair
-from bats.common.wire.link import set_up_server
+from bats.common.wire.sockets import set_up_server
 
 Said = TypeVar("Said")
 PATIENCE_SECONDS = 60.0

@@ -69,15 +69,15 @@ def test_what_waits_too_long_behind_a_running_task_is_given_back() -> None:
 
 def test_tasks_whose_files_are_coming_wait_without_being_given_back() -> None:
     desk = Desk(1)
-    desk.add(BAG, _orders(1), now=0)
-    desk.park(BAG)
-    desk.add(BAG, _orders(2, 3), now=0)
-    desk.add(BagId(2), _orders(9), now=0)
+    desk.add(BAG, _orders(1), now=0, kit=1)
+    desk.park(1)
+    desk.add(BAG, _orders(2, 3), now=0, kit=1)
+    desk.add(BagId(2), _orders(9), now=0, kit=2)
     assert _start(desk, 0) == [9], "another bag's tasks go first"
     assert desk.give_back(100) == []
     assert desk.kill([_id(3)], now=100) == [_id(3)]
     desk.end(AttemptId(BagId(2), TaskId(9), 1), 0)
-    desk.unpark(BAG, now=100)
+    desk.unpark(1, now=100)
     assert _start(desk, 100) == [1]
     assert desk.give_back(100.9) == []
     assert desk.give_back(101) == [_id(2)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.control_groups import WITHOUT_GROUPS
 
 from bats.common import messages as m
 from bats.common.ticket import LEASE_ENDED, to_json
@@ -81,6 +82,41 @@ def test_killing_the_guardian_leaves_no_orphan_either(
     _all_end([hello.pid, *children], 4.0)
 
 
+@pytest.mark.parametrize("spared", range(3))
+def test_killing_any_two_of_the_three_at_once_leaves_no_orphan(
+    master: Any, start: Any, pids: Any, tmp_path: Path, spared: int
+) -> None:
+    daemon = start(power_off=f"touch {tmp_path}/off")
+    hello = master.welcome()
+    _order(master, tmp_path)
+    children = pids(4)
+    three = [daemon.process.pid, _parent(hello.pid), hello.pid]
+    for pid in three[:spared] + three[spared + 1 :]:
+        os.kill(pid, signal.SIGKILL)
+    _all_end([*three, *children], 6.0)
+    if spared == 0:
+        daemon.ends()
+        assert (tmp_path / "off").exists(), "what ends the bill is run by the one above"
+
+
+@pytest.mark.parametrize("under", [(), WITHOUT_GROUPS], ids=["as it is", "without groups"])
+def test_killing_all_three_at_once_leaves_no_task_nor_what_is_in_its_group(
+    master: Any, start: Any, pids: Any, tmp_path: Path, under: tuple[str, ...]
+) -> None:
+    daemon = start(under)
+    hello = master.welcome(heartbeat_seconds=0.05)
+    master.order(STUBBORN.replace("{pids}", str(tmp_path / "pids")))
+    children = pids(2)
+    master.hear(m.Heartbeat, lambda beat: bool(beat.running))  # it knows what it has started
+    for pid in (daemon.process.pid, _parent(hello.pid), hello.pid):
+        os.kill(pid, signal.SIGKILL)
+    _all_end(children, 2.0)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def test_a_frozen_daemon_is_ended_with_its_lease(
     master: Any, start: Any, pids: Any, tmp_path: Path
 ) -> None:
@@ -120,12 +156,14 @@ def test_a_frozen_worker_notices_when_it_continues(
     hello = master.welcome(lease_seconds=1.5)
     _order(master, tmp_path)
     pids(4)
-    for pid in (daemon.process.pid, hello.pid):  # both: else the guardian would act
+    guardians = (daemon.process.pid, _parent(hello.pid))
+    for pid in (*guardians, hello.pid):  # all: else a guardian would act
         os.kill(pid, signal.SIGSTOP)
     time.sleep(2.0)
     os.kill(hello.pid, signal.SIGCONT)
     _all_end(pids(4), 1.0)
-    os.kill(daemon.process.pid, signal.SIGCONT)
+    for pid in guardians:
+        os.kill(pid, signal.SIGCONT)
     assert daemon.ends()[0] == LEASE_ENDED
 
 

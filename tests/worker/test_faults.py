@@ -4,14 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from helpers.control_groups import WITHOUT_GROUPS
+
 from bats.common import messages as m
 from bats.common.wire.codec import decode
 from bats.worker.link.outbox import Outbox
 from bats.worker.link.reports import Reports
 
 FEW_BYTES = 200_000
-SLOTS = 48  # of which each has two files, and one more with a task
-FEW_FILES = 150
+SLOTS = 48  # of which each has three files, and one more with a task
+FEW_FILES = 200
 
 
 def result(task: int, **other: Any) -> m.Result:
@@ -46,7 +48,7 @@ def test_standard_input_that_finds_no_room_fails_its_task_and_its_slot_goes_on(
 def test_without_descriptors_tasks_are_not_started_and_those_that_run_end_well(
     master: Any, start: Callable[..., Any]
 ) -> None:
-    start(("prlimit", f"--nofile={FEW_FILES}"), slots=SLOTS)
+    start((*WITHOUT_GROUPS, "prlimit", f"--nofile={FEW_FILES}"), slots=SLOTS)
     master.welcome()
     done = master.run(*["sleep 1"] * SLOTS)
     outcomes = [one.outcome for one in done]

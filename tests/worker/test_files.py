@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from bats.common import messages as m
 from bats.common.wire.codec import CHUNK_BYTES
 from bats.common.wire.transfer import UNDER_WAY, Download
+from bats.worker.files.library import Library
 
 Start = Callable[..., Any]
 BAG = m.BagId(1)
@@ -124,15 +126,57 @@ def test_a_file_the_master_does_not_have_is_said_by_name(master: Any, worker: An
     assert "the input gone is not on this machine" in result.excerpt
 
 
-def test_a_task_that_changes_its_input_in_place_harms_no_other(master: Any, start: Start) -> None:
+CHANGED_UNSEEN = (
+    "chmod u+w f; touch -r f time; printf X | dd of=f conv=notrunc status=none; touch -r time f"
+)
+
+
+@pytest.mark.parametrize("size", [5, 2_000_000], ids=["small", "large"])
+def test_a_task_that_changes_its_input_in_place_harms_no_other(
+    master: Any, start: Start, size: int
+) -> None:
+    """Though it leaves size and time of the file as they were."""
+    data = b"d" * size
     start(slots=1)
     master.welcome()
-    _order(master, "echo more >> f", "cat f", spec={"inputs": (_input("f", b"data\n", 0o644),)})
-    _serve(master, b"data\n")
+    _order(master, CHANGED_UNSEEN, "! grep -q X f", spec={"inputs": (_input("f", data),)})
+    _serve(master, data)
     first, second = sorted(master.results(2), key=lambda r: r.task)
-    assert second.outcome == m.Outcome.NOT_STARTED or first.outcome == m.Outcome.FAILED
+    assert first.outcome == m.Outcome.DONE
+    assert second.outcome != m.Outcome.FAILED, "it read what was not sent"
     if second.outcome == m.Outcome.NOT_STARTED:
         assert "changed it in place" in second.excerpt
+
+
+def test_a_large_input_is_verified_once_if_tasks_leave_it_alone(tmp_path: Path) -> None:
+    library, data = Library(tmp_path / "library"), os.urandom(2_000_000)
+    sha256, _ = library.put([data])
+    library._clones = False
+    assert library.has(sha256)
+    with patch("bats.worker.files.library.digest", side_effect=AssertionError):
+        for turn in range(3):
+            one, other = str(tmp_path / f"{turn}.1"), str(tmp_path / f"{turn}.2")
+            assert library.place(sha256, one, executable=False)
+            assert library.place(sha256, other, executable=False)
+            assert Path(one).samefile(other), "links"
+            library.withdraw(sha256, one, executable=False)
+            library.withdraw(sha256, other, executable=False)
+            assert not Path(one).exists()
+
+
+def test_an_input_is_a_tasks_own_where_files_can_be_cloned(tmp_path: Path) -> None:
+    library, data = Library(tmp_path / "library"), b"d" * 2_000_000
+    sha256, _ = library.put([data])
+
+    def clone(into: int, request: int, source: int) -> None:
+        assert request == 0x40049409
+        os.write(into, os.pread(source, len(data), 0))
+
+    with patch("fcntl.ioctl", clone):
+        assert library.place(sha256, str(tmp_path / "one"), executable=True)
+    assert (tmp_path / "one").read_bytes() == data
+    assert (tmp_path / "one").stat().st_nlink == 1
+    assert os.access(tmp_path / "one", os.X_OK)
 
 
 @pytest.mark.parametrize("name", ["../up", "/etc/x", "a/../../b"])

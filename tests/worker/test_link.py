@@ -13,7 +13,7 @@ import pytest
 
 from bats.common import messages as m
 from bats.common.wire.keys import Access, KeyPair, new_pair, write_access
-from bats.common.wire.link import set_up_server
+from bats.common.wire.sockets import set_up_server
 from bats.worker.link.connection import Connection
 
 Start = Callable[..., Any]
@@ -208,6 +208,10 @@ def test_joined_by_hand_it_is_given_its_number(master: Any, tmp_path: Path) -> N
         "--access", str(path), "--slots", "5", "--name", "mine", "--folder", str(tmp_path / "s")
     )
     try:
+        own = master.hear(m.Enroll)
+        assert (own.machine, len(own.public_key)) == (-1, 40), "the file only invites"
+        master.admitted.add(own.public_key.decode())
+        master.say(m.Welcome("test", 5.0, 60.0))
         hello = master.hear(m.Hello)
         assert (hello.machine, hello.slots, hello.offering) == (-1, 5, "mine")
         master.say(m.Welcome("test", 5.0, 60.0, m.MachineId(12)))

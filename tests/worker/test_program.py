@@ -56,7 +56,7 @@ def _seconds_for_help() -> float:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "said"),
     [
-        ([], "", "one of the arguments --ticket --access is required"),
+        ([], "", "one of --ticket --access is required"),
         (["--ticket", "/no/such"], "", "There is no ticket /no/such"),
         (["--ticket", "-"], "{}", "standard input is not a ticket"),
         (["--ticket", "-"], "", "standard input is not a ticket"),

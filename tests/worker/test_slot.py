@@ -15,10 +15,12 @@ LONG_AGO = time.time_ns() - 10_000_000_000
 @pytest.fixture
 def slot(tmp_path: Path) -> Iterator[Slot]:
     null = os.open(os.devnull, os.O_RDONLY)
-    made = Slot(tmp_path, 0, null)
+    pipe = os.pipe()
+    made = Slot(tmp_path, 0, null, pipe[0], None)
     yield made
     made.close()
-    os.close(null)
+    for file in (null, *pipe):
+        os.close(file)
 
 
 def test_an_untouched_folder_stays(slot: Slot) -> None:

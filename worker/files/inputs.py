@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from bats.common.messages import BagId, BagSpec, BlobChunk, BlobStored, WantBlob
+from bats.common.messages import BagSpec, BlobChunk, BlobStored, WantBlob
 from bats.common.wire.transfer import Download
 from bats.worker.files.library import Library
 
@@ -16,34 +16,34 @@ log = structlog.get_logger()
 
 
 class Inputs:
-    """`ready` is called with each bag whose files are all there."""
+    """`ready` is called with each kit whose files are all there."""
 
     def __init__(
         self,
         library: Library,
         say: Callable[[WantBlob | BlobStored], None],
-        ready: Callable[[BagId], None],
+        ready: Callable[[int], None],
     ) -> None:
         self._library = library
         self._say = say
         self._ready = ready
-        self._missing: dict[BagId, dict[str, int]] = {}  # sha256: size
+        self._missing: dict[int, dict[str, int]] = {}  # sha256: size
         self._coming: dict[str, Download] = {}
 
-    def need(self, spec: BagSpec) -> bool:
-        """True if all that the bag's tasks need is there; what is missing gets fetched."""
+    def need(self, kit: int, spec: BagSpec) -> bool:
+        """True if all that tasks with this kit need is there; what is missing gets fetched."""
         missing = {sha: size for _, sha, size, _ in spec.inputs if not self._library.has(sha)}
         if not missing:
-            self._missing.pop(spec.bag, None)
+            self._missing.pop(kit, None)
             return True
-        self._missing[spec.bag] = missing
+        self._missing[kit] = missing
         return False
 
     def ask(self, now: float) -> None:
         """Want what is to be wanted now; called after anything changed, and now and then."""
         for sha in [sha for sha, download in self._coming.items() if download.complete]:
             self._finish(sha)
-        wanted = {sha: size for bag in self._missing.values() for sha, size in bag.items()}
+        wanted = {sha: size for kit in self._missing.values() for sha, size in kit.items()}
         for gone in self._coming.keys() - wanted.keys():
             del self._coming[gone]
         for sha, size in wanted.items():
@@ -77,10 +77,10 @@ class Inputs:
     def give_up(self, sha: str, why: str) -> None:
         """Give up a file that cannot be had: tasks that need it will say so when started."""
         log.error("a file cannot be fetched", sha256=sha, reason=why)
-        for bag, missing in list(self._missing.items()):
+        for kit, missing in list(self._missing.items()):
             if sha in missing:
-                del self._missing[bag]
-                self._ready(bag)
+                del self._missing[kit]
+                self._ready(kit)
 
     def _finish(self, sha: str) -> None:
         download = self._coming.pop(sha)
@@ -89,12 +89,12 @@ class Inputs:
                 self.give_up(sha, "its announced size is wrong")
             log.warning("a file arrived damaged, asked for again", sha256=sha)
             return
-        for bag, missing in list(self._missing.items()):
+        for kit, missing in list(self._missing.items()):
             if missing.pop(sha, None) is not None:
                 self._say(BlobStored(sha, self._library.path(sha).stat().st_size))
             if not missing:
-                del self._missing[bag]
-                self._ready(bag)
+                del self._missing[kit]
+                self._ready(kit)
 
 
 class Layout:
@@ -108,13 +108,18 @@ class Layout:
         self.broken = next((n for n, _, _ in self._files if not _stays_inside(n)), None)
 
     def place(self, scratch: str) -> str | None:
-        """Link all inputs into the folder; the name of one that must be fetched again, if any."""
+        """Put all inputs into the folder; the name of one that must be fetched again, if any."""
         for folder in self._folders:
             Path(scratch, folder).mkdir(parents=True, exist_ok=True)
         for name, sha, executable in self._files:
             if not self._library.place(sha, f"{scratch}/{name}", executable=executable):
                 return name
         return None
+
+    def withdraw(self, scratch: str) -> None:
+        """Take away the links again that a task has left as they were."""
+        for name, sha, executable in self._files:
+            self._library.withdraw(sha, f"{scratch}/{name}", executable=executable)
 
 
 def _stays_inside(name: str) -> bool:

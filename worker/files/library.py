@@ -1,10 +1,14 @@
 """Contents of files on this machine, each kept once under its SHA-256; parts of those that arrive.
 
-Inputs are hard links into it. A task that writes to one in place would change it for the next, so
-what was verified is remembered with its time of change and looked at before each use.
+A task gets an input of its own: a clone where the file system makes them, else a copy; of a large
+file a hard link. A task that writes to that in place would change it for the next, so its hash is
+verified anew before each use, unless nothing at all has happened to the file since: of the time of
+change, which the kernel keeps, nobody can restore the old one. Our own links change it too, and are
+made and taken away under the eyes of the books.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -13,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+_COPIED_BYTES: Final = 1 << 20  # quicker than what it takes to see to a link
+_FICLONE: Final = 0x40049409  # linux/fs.h
 _ARRIVING: Final = "arriving-"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -23,7 +29,8 @@ class Library:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for partly in folder.glob(f"{_ARRIVING}*"):  # of a daemon that was killed
             partly.unlink()
-        self._known: dict[Path, tuple[int, int]] = {}  # verified: size and time of change
+        self._known: dict[Path, tuple[int, int, int]] = {}  # verified: see `_look`
+        self._clones = True  # until the file system says that it makes none
 
     def path(self, sha256: str, *, executable: bool = False) -> Path:
         """Raises ValueError for what is no SHA-256, lest a name lead elsewhere."""
@@ -99,10 +106,9 @@ class Library:
 
     def place(self, sha256: str, at: str, *, executable: bool) -> bool:
         """Put it there for a task. False if it is not here, or was changed: fetch it again."""
-        path = self.path(sha256)
-        if not self._unchanged(path):
-            self.drop(sha256)
+        if not self.has(sha256):
             return False
+        path = self.path(sha256)
         if executable:
             plain, path = path, self.path(sha256, executable=True)
             if not self._unchanged(path):
@@ -110,10 +116,39 @@ class Library:
                 shutil.copyfile(plain, path)
                 path.chmod(0o555)
                 self._remember(path)
-        try:
-            os.link(path, at)
-        except OSError:  # too many links, or a file system without
-            shutil.copy(path, at)
+        self._give(path, at)
+        return True
+
+    def withdraw(self, sha256: str, at: str, *, executable: bool) -> None:
+        """Take away a task's link, so that it need not be verified anew for having been there."""
+        path = self.path(sha256, executable=executable)
+        with contextlib.suppress(OSError):
+            if self._unchanged(path) and Path(at).samefile(path):
+                Path(at).unlink()
+                self._remember(path)
+
+    def _give(self, path: Path, at: str) -> None:
+        if self._cloned(path, at):
+            return
+        if path.stat().st_size > _COPIED_BYTES:
+            with contextlib.suppress(OSError):  # too many links, or a file system without
+                os.link(path, at)
+                self._remember(path)
+                return
+        shutil.copy(path, at)
+
+    def _cloned(self, path: Path, at: str) -> bool:
+        if not self._clones:
+            return False
+        with path.open("rb") as source, open(at, "xb") as clone:  # noqa: PTH123
+            try:
+                fcntl.ioctl(clone.fileno(), _FICLONE, source.fileno())
+            except OSError:
+                self._clones = False
+        if not self._clones:
+            Path(at).unlink()
+            return False
+        Path(at).chmod(path.stat().st_mode & 0o777)
         return True
 
     def drop(self, sha256: str) -> None:
@@ -135,16 +170,20 @@ class Library:
         return self.path(sha256).with_suffix(".part")
 
     def _remember(self, path: Path) -> None:
-        seen = path.stat()
-        self._known[path] = seen.st_size, seen.st_mtime_ns
+        self._known[path] = _look(path)
 
     def _unchanged(self, path: Path) -> bool:
         known = self._known.get(path)
         try:
-            seen = path.stat() if known else None
+            return known is not None and _look(path) == known
         except FileNotFoundError:
             return False
-        return seen is not None and (seen.st_size, seen.st_mtime_ns) == known
+
+
+def _look(path: Path) -> tuple[int, int, int]:
+    """Size, and the times of the last writing and of the last change of any kind."""
+    seen = path.stat()
+    return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
 
 def digest(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -68,10 +68,13 @@ class Outputs:
         if self._kept.pop(stored.sha256, None) is not None:
             self._library.drop(stored.sha256)
 
-    def clean(self) -> None:
+    def clean(self, awaited: Callable[[], Collection[str]]) -> None:
+        """Forget what nobody asks for, unless the result that it belongs to is still unstored."""
         limit = time.monotonic() - _KEEP_SECONDS
-        for sha256 in [sha for sha, since in self._kept.items() if since < limit]:
-            self.on_stored(BlobStored(sha256, 0))
+        if old := [sha for sha, since in self._kept.items() if since < limit]:
+            still = awaited()
+            for sha256 in [sha for sha in old if sha not in still]:
+                self.on_stored(BlobStored(sha256, 0))
 
 
 def _check_name(name: str) -> None:

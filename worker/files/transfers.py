@@ -1,10 +1,10 @@
 """All files that pass between master and machine: inputs coming, outputs going."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from bats.common.messages import BagId, BlobChunk, BlobStored, WantBlob
+from bats.common.messages import BlobChunk, BlobStored, WantBlob
 from bats.worker.files.inputs import Inputs
 from bats.worker.files.library import Library
 from bats.worker.files.outputs import Outputs
@@ -13,15 +13,21 @@ Said = WantBlob | BlobChunk | BlobStored
 
 
 class Files:
-    """`ready` is called with each bag whose inputs are all there, or cannot be had."""
+    """`ready` is called with each kit whose inputs are all there, or cannot be had."""
 
     def __init__(
-        self, folder: Path, say: Callable[[Said], None], ready: Callable[[BagId], None]
+        self,
+        folder: Path,
+        say: Callable[[Said], None],
+        ready: Callable[[int], None],
+        awaited: Callable[[], Collection[str]],
     ) -> None:
+        """`awaited` names the outputs of results that the master has not stored yet."""
         self.library = Library(folder / "inputs")
         self.inputs = Inputs(self.library, say, ready)
         self.outputs = Outputs(Library(folder / "outputs"))
         self._say = say
+        self._awaited = awaited
 
     def hear(self, message: Said) -> None:
         match message:
@@ -37,7 +43,7 @@ class Files:
     def look(self) -> None:
         """Ask again, now and then, for what does not come; forget what nobody wants."""
         self.inputs.ask(time.monotonic())
-        self.outputs.clean()
+        self.outputs.clean(self._awaited)
 
     def again(self) -> None:
         """Ask again on a new connection."""

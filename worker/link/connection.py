@@ -8,18 +8,17 @@ ZeroMQ reconnects by itself; its monitor says when, for each new connection star
 """
 
 import asyncio
-import struct
 from collections.abc import Sequence
 from itertools import count
 from typing import Final, Protocol
 
 import structlog
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
 from bats.common.wire.keys import KeyPair
-from bats.common.wire.link import set_up_client
+from bats.common.wire.sockets import set_up_client
 
-_EVENT: Final = struct.Struct("=HI")
 _WATCHED: Final = (
     zmq.Event.HANDSHAKE_SUCCEEDED
     | zmq.Event.HANDSHAKE_FAILED_AUTH
@@ -31,6 +30,8 @@ _TRY_LONGEST_SECONDS: Final = 20.0
 _DENIED_SECONDS: Final = 0.2  # before a key is tried again; doubles
 _DENIED_LONGEST_SECONDS: Final = 10.0
 _AT_ONCE: Final = 100  # messages per wake, so that task ends are not kept waiting
+
+_POLLIN: Final = int(zmq.POLLIN)  # pyzmq's own takes long to combine
 
 log = structlog.get_logger()
 
@@ -164,7 +165,7 @@ class Connection:
 
     def _poke(self) -> None:
         """Sending may have used up the descriptor's edge."""
-        if not self._draining and int(self._socket.EVENTS) & zmq.POLLIN:
+        if not self._draining and int(self._socket.getsockopt(zmq.EVENTS)) & _POLLIN:
             self._draining = True
             self._loop.call_soon(self._drain)
 
@@ -192,10 +193,10 @@ class Connection:
         monitor = self._monitor
         while not monitor.closed:
             try:
-                what, *_ = monitor.recv_multipart(zmq.NOBLOCK)
+                heard = parse_monitor_message(monitor.recv_multipart(zmq.NOBLOCK))
             except zmq.Again:
                 return
-            event, value = _EVENT.unpack(what)
+            event, value = heard["event"], heard["value"]
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._set_up(True)
             elif event == zmq.Event.DISCONNECTED:

@@ -25,14 +25,26 @@ class Reports:
         """Results that the master has not stored yet, as far as we know."""
         return self._outbox.results + len(self._batch)
 
+    @property
+    def serial(self) -> int:
+        """The last batch's."""
+        return self._outbox.serial
+
     def attempts(self) -> list[AttemptId]:
         """The attempts whose results wait."""
+        return [AttemptId(*result[:3]) for result in self._waiting()]
+
+    def outputs(self) -> set[str]:
+        """The contents that belong to results that wait."""
+        return {sha256 for result in self._waiting() for _, sha256, _ in result.outputs}
+
+    def _waiting(self) -> list[Result]:
         results = list(self._batch)
         for frame in self._outbox.unsettled():
             message = decode(frame)
             assert isinstance(message, Results)
             results += message.results
-        return [AttemptId(*result[:3]) for result in results]
+        return results
 
     def add(self, result: Result, *, more_soon: bool) -> None:
         self._batch.append(result)

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -17,17 +18,24 @@ from bats.common import messages as m
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair
+from bats.worker.control_groups import Groups
 from bats.worker.files.transfers import Files
 from bats.worker.link.connection import Connection
 from bats.worker.link.lease import Lease, boot_clock
 from bats.worker.link.outbox import Outbox
 from bats.worker.link.reports import Reports
-from bats.worker.processes import UNKILLABLE_SECONDS, adopt_orphans, bury_orphans, end_descendants
-from bats.worker.tasks.runner import Runner
+from bats.worker.process_tree import (
+    UNKILLABLE_SECONDS,
+    adopt_orphans,
+    bury_orphans,
+    end_descendants,
+)
+from bats.worker.tasks.attempts import Runner
 
 _HELLO_AGAIN_SECONDS: Final = 5.0  # without an answer
 _FAREWELL_SECONDS: Final = 3.0  # for the last results to be acknowledged
 _NEXT_MASTER_SECONDS: Final = 15.0  # for them to be, if the master dies that told us to stop
+_MOST_TOLD: Final = 5000  # attempts that a heartbeat tells of; more are not compared
 _HURRY_SECONDS: Final = 1.0  # between signals to tasks when the worker itself must end
 
 REFUSED: Final = 4  # exit code: as for any program that the master does not let in
@@ -39,7 +47,12 @@ class Session:
     """Lives from start to exit; `run` returns the exit code."""
 
     def __init__(
-        self, ticket: Ticket, folder: Path, began: float, on_lease: Callable[[float], None]
+        self,
+        ticket: Ticket,
+        folder: Path,
+        began: float,
+        on_lease: Callable[[float], None],
+        groups: Groups | None = None,
     ) -> None:
         """`began` on the boot clock: the first lease counts from there."""
         self._ticket = ticket
@@ -49,7 +62,7 @@ class Session:
         self._on_lease = on_lease
         self._loop = asyncio.get_running_loop()
         self._reports = Reports(Outbox(folder / "outbox"), self._report)
-        self._files = Files(folder / "files", self._say, self._inputs_ready)
+        self._files = Files(folder / "files", self._say, self._inputs_ready, self._reports.outputs)
         self._runner = Runner(
             ticket.slots,
             folder / "slots",
@@ -58,7 +71,9 @@ class Session:
             self._finished,
             self._returned,
             self._broken,
+            groups,
         )
+        self._limits = m.LIMITS_ENFORCED if groups and groups.enforces_all else m.LIMITS_WATCHED
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
         self._enrolling = ticket.single_use
         self._welcome = False
@@ -181,8 +196,16 @@ class Session:
 
     def _say_heartbeat(self) -> None:
         running = self._runner.running()
-        queued = len(self._runner.desk.waiting)
-        self._say(m.Heartbeat(running, queued, self._lease.left(boot_clock())))
+        desk, reports = self._runner.desk, self._reports
+        beat = m.Heartbeat(running, len(desk.waiting), self._lease.left(boot_clock()))
+        if len(desk.held) + reports.waiting <= _MOST_TOLD:
+            reports.flush()
+            held = desk.held.difference(attempt for attempt, _ in running)
+            ended = tuple(reports.attempts())
+            beat = replace(
+                beat, held=tuple(sorted(held)), ended=ended, serial=reports.serial, whole=True
+            )
+        self._say(beat)
 
     # --- the link ---------------------------------------------------------------------------------
 
@@ -217,6 +240,7 @@ class Session:
                 holding=self._holding(),
                 unacknowledged=self._reports.waiting,
                 offering=self._ticket.offering,
+                limits=self._limits,
             )
         )
 
@@ -284,8 +308,8 @@ class Session:
             return
         self._runner.run(bag, orders)
 
-    def _inputs_ready(self, bag: m.BagId) -> None:
-        self._runner.ready(bag)
+    def _inputs_ready(self, kit: int) -> None:
+        self._runner.ready(kit)
 
     # --- saying -----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import stat
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,7 @@ from bats.worker.tasks.slot import Slot
 EXCERPT_BYTES: Final = 2000
 EXCERPT_LINES: Final = 20
 VALUES_BYTES: Final = 4096  # of the end of an output, where values are looked for
+FILE_BYTES: Final = 64 << 10  # of a file in which they are
 _HOLE_AT_BYTES: Final = 32 << 20  # a running task's output beyond its cap is let go above that
 _PUNCH_HOLE_KEEP_SIZE: Final = 0x03
 _BLOCK: Final = 4096
@@ -47,6 +49,20 @@ def last_words(slot: Slot, out_bytes: int, err_bytes: int) -> str:
     if start:
         text = text.partition("\n")[2].strip() or text  # a line cut in the middle tells no value
     return values.kept(text)
+
+
+def text_of(path: str) -> str:
+    """The content of a small file that a task wrote. Raises OSError, ValueError."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe has no end
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueError("is no file")
+        content = os.read(file, FILE_BYTES + 1)
+    finally:
+        os.close(file)
+    if len(content) > FILE_BYTES:
+        raise ValueError(f"has more than {FILE_BYTES >> 10} KiB")
+    return content.decode(errors="replace")
 
 
 def kept(file: int, size: int, cap: int) -> Iterator[bytes]:

@@ -12,7 +12,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome
-from bats.worker.processes import UNKILLABLE_SECONDS
+from bats.worker.process_tree import UNKILLABLE_SECONDS
+from bats.worker.tasks.limits import Limits
 
 MOST_WAIT_SECONDS: Final = 1.0  # behind running tasks; then another machine may have a free slot
 ESCALATION: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -22,6 +23,7 @@ class Waiting(NamedTuple):
     attempt: AttemptId
     values: tuple[str, ...]
     since: float
+    kit: int = 0  # what it is to be carried out with
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class Running:
     slot: int
     started: float
     values: tuple[str, ...] = ()
+    kit: int = 0
     timeout_at: float = math.inf
     grace_seconds: float = 0.0
     ending: Outcome | None = None  # why we stop it, once we do
@@ -37,11 +40,21 @@ class Running:
     next_signal_at: float = math.inf
     given_up_at: float = math.inf  # if SIGKILL does not end it
     strangers: set[int] = field(default_factory=set)  # processes of it outside its group
+    limits: Limits | None = None
+    over: str = ""  # the limit that it went beyond
 
     def end(self, outcome: Outcome, now: float) -> None:
         """Stop it, for this reason unless it is being stopped already."""
         if self.ending is None:
             self.ending = outcome
+            self.next_signal_at = now
+
+    def end_at_once(self, why: str, now: float) -> None:
+        """Kill it for going beyond a limit, unless it is being stopped already."""
+        if self.ending is None:
+            self.over = why
+            self.ending = Outcome.FAILED
+            self.signals_sent = ESCALATION.index(signal.SIGKILL)
             self.next_signal_at = now
 
 
@@ -57,7 +70,7 @@ class Desk:
     running: dict[int, Running] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)  # to processes that cannot be killed
-    parked: dict[BagId, list[Waiting]] = field(default_factory=dict)  # files are still coming
+    parked: dict[int, list[Waiting]] = field(default_factory=dict)  # files of a kit still come
     finishing: set[AttemptId] = field(default_factory=set)  # ended; its files are being collected
     held: set[AttemptId] = field(default_factory=set)  # all of the above
     closed: bool = False  # nothing new is started
@@ -65,23 +78,23 @@ class Desk:
     def __post_init__(self) -> None:
         self.free = list(range(self.slots))[::-1]
 
-    def add(self, bag: BagId, orders: Iterable[Order], now: float) -> None:
-        held, waiting = self.held, self.parked.get(bag, self.waiting)
+    def add(self, bag: BagId, orders: Iterable[Order], now: float, kit: int = 0) -> None:
+        held, waiting = self.held, self.parked.get(kit, self.waiting)
         for task, attempt, values in orders:
             key = AttemptId(bag, task, attempt)
             if key not in held:
                 held.add(key)
-                waiting.append(Waiting(key, values, now))
+                waiting.append(Waiting(key, values, now, kit))
 
-    def park(self, bag: BagId) -> None:
-        """Tasks of this bag cannot start yet."""
-        if bag not in self.parked:
-            self.parked[bag] = [one for one in self.waiting if one.attempt.bag == bag]
-            self.waiting = deque(one for one in self.waiting if one.attempt.bag != bag)
+    def park(self, kit: int) -> None:
+        """Tasks with this kit cannot start yet."""
+        if kit not in self.parked:
+            self.parked[kit] = [one for one in self.waiting if one.kit == kit]
+            self.waiting = deque(one for one in self.waiting if one.kit != kit)
 
-    def unpark(self, bag: BagId, now: float) -> None:
+    def unpark(self, kit: int, now: float) -> None:
         """Let parked attempts start; what they waited for is not held against them."""
-        self.waiting.extend(one._replace(since=now) for one in self.parked.pop(bag, ()))
+        self.waiting.extend(one._replace(since=now) for one in self.parked.pop(kit, ()))
 
     def starts(self) -> Iterator[tuple[Waiting, int]]:
         """Each waiting attempt that a free slot can take now; say `run` or `end` of each."""
@@ -163,6 +176,11 @@ class Desk:
             times.append(self.waiting[0].since + MOST_WAIT_SECONDS)
         return min(times, default=math.inf)
 
+    def kits(self) -> set[int]:
+        """The kits that something here is carried out with."""
+        waiting = {one.kit for one in self._unstarted()}
+        return waiting | {running.kit for running in self.running.values()} | set(self.parked)
+
     def check(self) -> None:
         """Raise AssertionError unless the books agree."""
         assert sorted([*self.free, *self.running, *self.lost]) == list(range(self.slots))
@@ -180,6 +198,6 @@ class Desk:
             gone = set(back)
             self.held -= gone
             self.waiting = deque(one for one in self.waiting if one.attempt not in gone)
-            for bag, parked in self.parked.items():
-                self.parked[bag] = [one for one in parked if one.attempt not in gone]
+            for kit, parked in self.parked.items():
+                self.parked[kit] = [one for one in parked if one.attempt not in gone]
         return back

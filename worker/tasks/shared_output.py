@@ -15,6 +15,7 @@ class SharedOutput:
         self._folder = Path(folder)
         self._mark = mark  # of this daemon: two that run one attempt do not meet in a file
         self._made: set[str] = set()
+        self._unsynced: list[Path] = []
 
     def usable(self) -> bool:
         """Made by the master beforehand: a folder of that name here means a shared file system."""
@@ -26,12 +27,19 @@ class SharedOutput:
         if shard not in self._made:
             (self._folder / shard).mkdir(exist_ok=True)
             self._made.add(shard)
+            self._unsynced.append(self._folder / shard)
         path = self._folder / printed_path(attempt.task, attempt.attempt, end)
         partial = path.with_name(f".{path.name}.{self._mark}")
         try:
             with partial.open("wb") as file:
                 file.writelines(pieces)
             partial.replace(path)
+            self._unsynced.append(path)
         except OSError:
             partial.unlink(missing_ok=True)
             raise
+
+    def take_unsynced(self) -> list[Path]:
+        """The files put since, for whoever sees to it that they are on the disk."""
+        files, self._unsynced = self._unsynced, []
+        return files

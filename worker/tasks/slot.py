@@ -4,6 +4,9 @@ Creating files would cost more than starting a process does; so each slot has on
 and one for stderr, emptied after each task. Tasks append to them, so their length is what was
 written. If anything of a task may live on, the slot gets fresh files, lest it writes into the next
 task's output.
+
+A task also inherits the slot's `Tether`, by which the kernel kills it when the daemon is no more,
+and is put into the slot's control group, if there is one.
 """
 
 import os
@@ -12,6 +15,9 @@ import time
 from pathlib import Path
 from typing import Final
 
+from bats.worker.control_groups import Group
+from bats.worker.tasks.tether import Tether
+
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
 _COARSEST_CLOCK_NS: Final = 3_000_000_000  # between two times that a file system tells apart
 
@@ -19,7 +25,9 @@ Actions = list[tuple[int, int, int]]
 
 
 class Slot:
-    def __init__(self, folder: Path, number: int, null: int) -> None:
+    def __init__(
+        self, folder: Path, number: int, null: int, news: int, group: Group | None
+    ) -> None:
         self.number = number
         self._base = folder / str(number)
         self._null = null
@@ -29,6 +37,8 @@ class Slot:
         self._scratch_folder = Path(self.scratch)
         self._scratch_folder.mkdir(mode=0o700)
         self._empty_since = -1  # the folder's time of change, when it was seen to be empty
+        self.tether = Tether(news)
+        self.group = group
         self.stdin = -1
         self._open()
 
@@ -82,6 +92,9 @@ class Slot:
         for end in ("out", "err", "in"):
             Path(f"{self._base}.{end}").unlink(missing_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
+        self.tether.close()
+        if self.group:
+            self.group.close()
 
     def _open(self) -> None:
         self.stdout = os.open(f"{self._base}.out", _OPEN, 0o600)
@@ -90,4 +103,5 @@ class Slot:
             (os.POSIX_SPAWN_DUP2, self._null, 0),
             (os.POSIX_SPAWN_DUP2, self.stdout, 1),
             (os.POSIX_SPAWN_DUP2, self.stderr, 2),
+            self.tether.handed_on,
         ]

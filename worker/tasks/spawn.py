@@ -10,12 +10,14 @@ import os
 import shutil
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.template import Fill, compile_template
 from bats.worker.tasks.environment import Environment, task_environment
+from bats.worker.tasks.limits import Limits
 from bats.worker.tasks.slot import Slot
 
 # Python ignores the first two, a shell's background job the others; a task should find them as
@@ -54,8 +56,11 @@ class Recipe:
         except UsageError as error:  # refused at submission already, unless releases differ
             self._broken = str(error)
 
-    def start(self, attempt: AttemptId, values: Sequence[str], slot: Slot) -> int:
+    def start(
+        self, attempt: AttemptId, values: Sequence[str], slot: Slot, limits: Limits | None = None
+    ) -> int:
         """The process id, which is also that of its session and group."""
+        before = limits.before if limits else ()
         if self._broken:
             raise NotStartedError(self._broken)
         env = self._environment(attempt, values, slot.scratch_bytes)
@@ -74,9 +79,12 @@ class Recipe:
         except OSError as error:
             raise NotStartedError(f"cannot run in the folder {cwd}: {error.strerror}") from None
         try:
-            return os.posix_spawn(
-                argv[0] if "/" in argv[0] else self._find(argv[0], env.get(b"PATH", b"")),
-                argv,
+            program = argv[0] if "/" in argv[0] else self._find(argv[0], env.get(b"PATH", b""))
+            if before:
+                _must_run(program)
+            pid = os.posix_spawn(
+                before[0] if before else program,
+                [*before, program, *argv[1:]] if before else argv,
                 env,
                 file_actions=actions,
                 setsid=True,
@@ -86,6 +94,10 @@ class Recipe:
             raise NotStartedError(_why(error, argv, cwd)) from None
         finally:
             os.chdir(self._home)
+        slot.tether.hold(pid)
+        if group := limits.group if limits else slot.group:
+            group.take(pid)
+        return pid
 
     def folder(self, values: Sequence[str], scratch: str) -> str:
         """The folder in which the attempt runs: `cwd`, seen from its scratch folder."""
@@ -101,6 +113,12 @@ class Recipe:
             del self._found[key]  # it may be installed later
             raise NotStartedError(f"there is no program `{program}` on the PATH of this machine")
         return found
+
+
+def _must_run(program: str) -> None:
+    if not os.access(program, os.X_OK):
+        missing = errno.EACCES if Path(program).exists() else errno.ENOENT
+        raise OSError(missing, os.strerror(missing))
 
 
 def _why(error: OSError | ValueError, argv: list[str], cwd: str) -> str:

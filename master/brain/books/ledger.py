@@ -1,7 +1,8 @@
 """The ledger: the one place that says what may still be spent. Reserve, then settle.
 
 A machine's next ATU is reserved before it is entered. What is settled and reserved together
-never exceeds the limit (the budget plus a granted cushion): `reserve` refuses what is not covered.
+never exceeds the limit (the budget plus a granted cushion), nor what other bags leave of a cap
+above the budget: `reserve` refuses what is not covered.
 """
 
 from bats.common.errors import BrokenInvariantError
@@ -10,12 +11,13 @@ from bats.common.money import NOTHING, Money
 
 
 class Ledger:
-    """`limit` None stands for a user who counts no money."""
+    """`limit` None stands for a user who counts no money, `allowance` None for no cap."""
 
-    __slots__ = ("_reserved", "_total", "limit", "settled")
+    __slots__ = ("_reserved", "_total", "allowance", "limit", "settled")
 
     def __init__(self, limit: Money | None) -> None:
         self.limit = limit
+        self.allowance: Money | None = None
         self.settled: Money = NOTHING
         self._reserved: dict[MachineId, Money] = {}
         self._total: Money = NOTHING
@@ -32,14 +34,20 @@ class Ledger:
     @property
     def left(self) -> Money | None:
         """The money that may still be reserved; None when nobody counts."""
-        return self.left_of(self.limit)
+        return self.left_of(self.allowance if self.capped else self.limit)
+
+    @property
+    def capped(self) -> bool:
+        """True if a cap leaves it less than its own limit."""
+        return self.allowance is not None and (self.limit is None or self.allowance < self.limit)
 
     def left_of(self, budget: Money | None) -> Money | None:
         """The rest of a budget for the whole run, if there is one, that is not committed yet."""
         return None if budget is None else Money(max(0, budget - self.committed))
 
     def covers(self, amount: Money) -> bool:
-        return self.limit is None or amount <= 0 or self.committed + amount <= self.limit
+        left = self.left
+        return left is None or amount <= left
 
     def reserve(self, machine: MachineId, total: Money) -> bool:
         """Hold `total` for this machine's whole life so far; False when it is not covered."""

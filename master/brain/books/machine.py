@@ -42,9 +42,11 @@ class Machine:
         "atus",
         "charged_since",
         "cluster",
+        "collecting",
         "done_count",
         "done_seconds",
         "draining",
+        "entered",
         "hold_back",
         "id",
         "joined_at",
@@ -69,11 +71,13 @@ class Machine:
         self.joined_at: float | None = None
         self.slots = offering.slots
         self.atus = 0  # reserved, the running one included
+        self.entered = 0  # ATUs of lives that have ended
         self.nr = 0  # ATUs that the plan still has for it beyond the reserved ones
         self.leaving = False  # at the end of its reserved ATUs
         self.draining = ""  # why it gets no more tasks: the provider takes it away soon
         self.active: dict[TaskId, Attempt] = {}
         self.queued: deque[Attempt] = deque()
+        self.collecting: dict[TaskId, Attempt] = {}  # ended; what they left is still on it
         self.hold_back = False  # it gave queued tasks back: send no more than it has slots
         self.done_count = 0  # nt
         self.done_seconds = 0.0  # rt, over all slots
@@ -157,21 +161,40 @@ class Machine:
         mine = self.active.get(task)
         if mine is not None and mine.attempt == attempt:
             del self.active[task]
-            if self.queued:
-                following = self.queued.popleft()
-                following.since = now
-                self.active[following.task] = following
+            self.advance(now)
             return mine
+        mine = self.collecting.get(task)
+        if mine is not None and mine.attempt == attempt:
+            return self.collecting.pop(task)
         for mine in self.queued:
             if mine.task == task and mine.attempt == attempt:
                 self.queued.remove(mine)
                 return mine
         return None
 
+    def advance(self, now: float) -> None:
+        """Queued attempts get the slots that are free."""
+        while self.queued and len(self.active) < self.slots:
+            following = self.queued.popleft()
+            following.since = now
+            self.active[following.task] = following
+
+    def collect(self, task: TaskId, attempt: int, now: float) -> bool:
+        """It has ended here, and what it left is to be fetched; False if it is not here."""
+        known = self.collecting.get(task)
+        if known is not None and known.attempt == attempt:
+            return False
+        mine = self.release(task, attempt, now)
+        if mine is not None:
+            self.collecting[task] = mine
+        return mine is not None
+
     def attempts(self) -> Iterator[Attempt]:
         yield from self.active.values()
         yield from self.queued
+        yield from self.collecting.values()
 
     @property
     def load(self) -> int:
+        """The attempts that have or wait for a slot."""
         return len(self.active) + len(self.queued)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.alike import Alike
+from bats.master.brain.books.alike_failures import Alike
 
 
 @dataclass(slots=True)

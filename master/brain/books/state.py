@@ -12,14 +12,17 @@ from bats.common.money import Money, show
 from bats.common.offering import MANUAL, Offering
 from bats.common.units import counted
 from bats.master.brain.books.choice import Choice
+from bats.master.brain.books.instances import Instances
 from bats.master.brain.books.ledger import Ledger
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import MOVES, Phase
 from bats.master.brain.books.pool import MachinePool
+from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.taskbook import TaskBook
 from bats.master.brain.learning.profile import RuntimeProfile
-from bats.master.brain.learning.regression import SAME, UNTRIED, Line
+from bats.master.brain.learning.regression import SAME, SHORTEST_SECONDS, UNTRIED, Line
+from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import (
@@ -30,6 +33,7 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
+from bats.master.brain.protocol.events import Allotted
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,18 +43,24 @@ Oracle = Callable[[TaskId, int], float]
 """True runtimes, of a task on a cluster's machines, which only a simulator has."""
 
 
+def _nobody_knows(task: TaskId, cluster: int) -> float:
+    raise BrokenInvariantError(f"nobody knows how long task {task} takes on cluster {cluster}")
+
+
 class ClusterState:
     """An offering, and what is known of it."""
 
     __slots__ = (
         "boot_seconds_sum",
         "expired_at",
+        "held_back",
         "index",
         "line",
         "offering",
         "profile",
         "sampled",
         "set_aside",
+        "shared",
         "start_count",
         "start_failures",
         "start_seconds_sum",
@@ -63,6 +73,8 @@ class ClusterState:
         self.sampled = RuntimeProfile()  # what has ended here while the sample goes on
         self.line: Line = SAME  # from the canonical cluster to this one
         self.set_aside = ""  # why no more machines of it are asked for
+        self.held_back = False  # other bags have or want machines that this one could have
+        self.shared = False  # its machines run other bags as well, and have changing slots
         self.start_failures = 0  # in a row
         self.expired_at = 0.0  # when a lease last ended before its machine had joined
         self.start_count = 0
@@ -127,19 +139,24 @@ class Run:
         self.sampler = policies.sampler
         self.replicator = policies.replicator
         self.planner = policies.planner
-        self._oracle = oracle
+        self._oracle = oracle or _nobody_knows
         self.rng = random.Random(settings.seed)
         self.now = 0.0
         self.phase = Phase.SAMPLING
-        self.tasks = TaskBook(settings.tasks, self.rng)
+        order = None if settings.graph is None else Precedence(settings.graph)
+        self.tasks = TaskBook(settings.tasks, self.rng, order)
         self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
         self.pool = MachinePool(len(settings.offerings), settings.numbers_after)
+        self.instances = Instances()
         self.ledger = Ledger(settings.budget)
         self.canonical = RuntimeProfile()
+        self.steps = None if order is None else StepProfiles(len(order.graph.steps))
         self.sample: Sample | None = None
         self.schedules: tuple[Schedule, ...] = ()
         self.choice = Choice(settings.budget, settings.cushion)
         self.plan: Plan | None = None
+        self.cap = Allotted(None)  # of what other bags leave of a cap it was told last
+        self.waits_for_cap = False  # nothing is left of it, which the user has been told
         self.short_of_money = False  # the user has been told that the budget will not do
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
         self.progress = Progress()
@@ -147,6 +164,7 @@ class Run:
         self.duplicates = 0  # results of tasks that were done already
         self.next_monitor = 0.0
         self.woken_at: float | None = None
+        self.begun = False
         self.began_at = 0.0
         self.ended_at: float | None = None
         self.out: list[Command] = []
@@ -222,22 +240,31 @@ class Run:
         With `standing` the machines that are there count even of an offering that gives no more.
         """
         result = []
+        together = None if self.tasks.order is None else self.tasks.most_at_once()
         for c in self.clusters:
             limit = c.offering.max_machines if c.startable else 0
+            if together is not None:  # never more machines than may be ready
+                limit = min(limit, together if c.shared else -(-together // c.offering.slots))
             if standing:
-                limit = max(limit, len(self.pool.staying(c.index)))
+                there = self.pool.staying(c.index)
+                limit = max(limit, sum(m.slots for m in there) if c.shared else len(there))
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
             offering = self.provisioner.time.as_planned(c)
+            if c.shared:  # each slot counts as a machine: it may lose and gain single ones
+                offering = replace(offering, slots=1)
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
 
     def observe(self, machine: Machine, task: TaskId, seconds: float) -> None:
-        """Learn from a task that was done."""
+        """Learn from a task that was done. A clock may not tell that it took any time."""
+        seconds = max(seconds, SHORTEST_SECONDS)
         machine.done_count += 1
         machine.done_seconds += seconds
         cluster = self.clusters[machine.cluster]
+        if self.steps is not None and self.tasks.order is not None:
+            self.steps.add(self.tasks.order.step_of(task), machine.cluster, seconds)
         if self.phase is Phase.SAMPLING and self.sample is not None:
             self.sample.observed[machine.cluster][task] = seconds
             cluster.sampled.add(seconds)
@@ -260,7 +287,6 @@ class Run:
 
     def true_seconds(self, task: TaskId, cluster: int) -> float:
         """The true runtime of the task there, as a clairvoyant policy may ask."""
-        assert self._oracle is not None
         return self._oracle(task, cluster)
 
     def to_canonical(self, cluster: int, seconds: float) -> float:

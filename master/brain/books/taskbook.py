@@ -2,20 +2,25 @@
 
 import random
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Final
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
+from bats.master.brain.books.precedence import Precedence
+from bats.master.brain.books.ready import AtRandom, PilotThenRandom, Ready
 
 
 class TaskState(IntEnum):
-    WAITING = 0
+    WAITING = 0  # for a machine: nothing else keeps it
     RUNNING = 1  # or queued on a machine
     DONE = 2
     FAILED = 3  # failed as often as it may, or held to bring machines down
     DROPPED = 4  # the bag ended without it
+    BLOCKED = 5  # waits for tasks that are not done
+    CUT_OFF = 6  # waits, directly or not, for one that failed for good
 
 
 class Move(IntEnum):
@@ -25,6 +30,11 @@ class Move(IntEnum):
     GIVE_UP = 3
     DROP = 4
     RETRY = 5
+    FREE = 6
+    BLOCK = 7
+    CUT_OFF = 8
+    MEND = 9
+    TAKE_UP = 10
 
 
 _S, _M = TaskState, Move
@@ -44,14 +54,43 @@ MOVES: Final[Mapping[tuple[int, Move], TaskState]] = {
     (_S.RUNNING, _M.DROP): _S.DROPPED,
     (_S.FAILED, _M.RETRY): _S.WAITING,
     (_S.DROPPED, _M.RETRY): _S.WAITING,
+    (_S.FAILED, _M.TAKE_UP): _S.RUNNING,  # tried again while an attempt has not told its end
+    (_S.DROPPED, _M.TAKE_UP): _S.RUNNING,  # likewise
+    (_S.BLOCKED, _M.FREE): _S.WAITING,  # all it waited for is done
+    (_S.WAITING, _M.BLOCK): _S.BLOCKED,  # tried again before what it waits for is done
+    (_S.BLOCKED, _M.CUT_OFF): _S.CUT_OFF,
+    (_S.CUT_OFF, _M.MEND): _S.BLOCKED,  # what had failed is tried again, or done after all
+    (_S.BLOCKED, _M.DROP): _S.DROPPED,
+    (_S.BLOCKED, _M.FINISH): _S.DONE,  # recorded so in an earlier life
+    (_S.CUT_OFF, _M.FINISH): _S.DONE,  # likewise
+    (_S.BLOCKED, _M.GIVE_UP): _S.FAILED,  # likewise
 }
 """Legal moves; anything else is a bug."""
+
+
+_LEFT: Final = bytes(
+    state in (TaskState.WAITING, TaskState.RUNNING, TaskState.BLOCKED) for state in range(256)
+)
+"""Of each state, if something is to be done yet."""
+
+_MOST_FORGOTTEN: Final = 3
+"""Orders of one task that a killed master may have sent and not kept; one who lies has more."""
+
+_HOPELESS: Final = (TaskState.FAILED, TaskState.CUT_OFF)
 
 
 class Attempt:
     """One execution, queued or running on a machine."""
 
-    __slots__ = ("attempt", "machine", "ordered_at", "sampling", "since", "task")
+    __slots__ = (
+        "attempt",
+        "given_up_at",
+        "machine",
+        "ordered_at",
+        "sampling",
+        "since",
+        "task",
+    )
 
     def __init__(self, task: TaskId, attempt: int, machine: MachineId, *, sampling: bool) -> None:
         self.task = task
@@ -59,32 +98,38 @@ class Attempt:
         self.machine = machine
         self.ordered_at = 0.0  # set by the machine, too
         self.since = 0.0  # when it got a slot; set by the machine
+        self.given_up_at: float | None = None  # nobody waits for it, and it has been told to end
         self.sampling = sampling  # wanted for its runtime even when the task is done elsewhere
 
 
 class TaskBook:
     __slots__ = (
         "_attempts",
-        "_pool",
         "_pooled",
-        "_rng",
+        "_ready",
         "counts",
         "failures",
         "in_flight",
         "losses",
         "lost",
+        "order",
         "running",
         "states",
         "stopped",
     )
 
-    def __init__(self, tasks: int, rng: random.Random) -> None:
+    def __init__(self, tasks: int, rng: random.Random, order: Precedence | None = None) -> None:
+        self.order = order  # None: no task waits for another
         self.states = bytearray(tasks)
         self._attempts = array("H", bytes(2 * tasks))
-        self._pool = array("I", range(tasks))  # what can be drawn; a finished task may still be in
-        self._pooled = bytearray(b"\1") * tasks  # whether a task is in the pool
-        self._rng = rng
-        self.counts = [tasks, 0, 0, 0, 0]  # by state
+        self.counts = [tasks, *[0] * (len(TaskState) - 1)]  # by state
+        begin: Iterable[int] = range(tasks)
+        self._pooled = bytearray(b"\1") * tasks  # whether a task can be drawn, or has ended since
+        if order is not None:
+            begin = self._block(order)
+        self._ready: Ready = AtRandom(begin, rng)
+        if order is not None:
+            self._ready = PilotThenRandom(begin, rng, order.step_of, len(order.graph.steps))
         self.running: dict[TaskId, list[Attempt]] = {}
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
@@ -97,6 +142,11 @@ class TaskBook:
 
     @property
     def waiting(self) -> int:
+        """The number that is not begun, be it that they wait for a machine or for other tasks."""
+        return self.counts[TaskState.WAITING] + self.counts[TaskState.BLOCKED]
+
+    @property
+    def ready(self) -> int:
         return self.counts[TaskState.WAITING]
 
     @property
@@ -105,25 +155,20 @@ class TaskBook:
 
     @property
     def unfinished(self) -> int:
-        return self.counts[TaskState.WAITING] + self.counts[TaskState.RUNNING]
+        return self.waiting + self.counts[TaskState.RUNNING]
 
     def draw(self) -> TaskId | None:
-        """Take a waiting task at random out of the pool; None when the bag is empty."""
-        pool = self._pool
-        while pool:
-            k = int(self._rng.random() * len(pool))
-            task = TaskId(pool[k])
-            pool[k] = pool[-1]
-            pool.pop()
+        """Take the next of the ready tasks; None when there is none."""
+        while (task := self._ready.take()) is not None:
             self._pooled[task] = False
             if self.states[task] == TaskState.WAITING:
-                return task
+                return TaskId(task)
         return None
 
     def undraw(self, task: TaskId) -> None:
         """A drawn task that was not sent can be drawn again, if it still waits."""
         if self.states[task] == TaskState.WAITING and not self._pooled[task]:
-            self._pool.append(task)
+            self._ready.add(task)
             self._pooled[task] = True
 
     def send(self, task: TaskId, machine: MachineId, *, sampling: bool = False) -> Attempt:
@@ -163,9 +208,23 @@ class TaskBook:
         lost = self.lost.get((task, number))
         return lost if lost and lost.machine == machine else None
 
+    def unheard(self) -> list[Attempt]:
+        """All attempts whose end nobody has told."""
+        return [*chain.from_iterable(self.running.values()), *self.lost.values()]
+
     def was_sent(self, task: TaskId, number: int) -> bool:
         """Some machine was given this attempt, some time."""
         return 0 <= task < len(self.states) and 0 < number <= self._attempts[task]
+
+    def recall(self, task: TaskId, number: int) -> None:
+        """A machine has an attempt whose order was forgotten: give that number to no other.
+
+        A master that was killed may have sent its last orders before they were durable.
+        """
+        if 0 <= task < len(self.states):
+            sent = self._attempts[task]
+            if sent < number <= sent + _MOST_FORGOTTEN:
+                self._attempts[task] = number
 
     def lose(self, attempt: Attempt) -> None:
         """Remove an attempt that may go on, and end, where nobody hears of it now."""
@@ -182,10 +241,18 @@ class TaskBook:
 
     def finish(self, task: TaskId) -> bool:
         """The first result of a task settles it; False for a later one."""
-        if self.states[task] == TaskState.DONE:
+        before = self.states[task]
+        if before == TaskState.DONE:
             return False
         self._move(task, Move.FINISH)
         self.stopped.pop(task, None)
+        if self.order is not None:
+            if before in _HOPELESS:
+                self._give_hope(self.order, task)
+            for child in self.order.finished(task):
+                if self.states[child] == TaskState.BLOCKED:
+                    self._move(TaskId(child), Move.FREE)
+                    self.undraw(TaskId(child))
         return True
 
     def put_back(self, task: TaskId) -> None:
@@ -193,21 +260,42 @@ class TaskBook:
         self.undraw(task)
 
     def give_up(self, task: TaskId) -> None:
+        """The task has failed for good, and cuts off whatever waits for it, directly or not."""
         self._move(task, Move.GIVE_UP)
+        if self.order is not None:
+            without = [int(task)]
+            while without:
+                for child in self.order.despaired(without.pop()):
+                    if self.states[child] == TaskState.BLOCKED:
+                        self._move(TaskId(child), Move.CUT_OFF)
+                        without.append(child)
+
+    def leave_out(self, task: TaskId) -> None:
+        """Nobody wants it any more; what runs of it is to be stopped."""
+        self._move(task, Move.DROP)
 
     def drop_unfinished(self) -> None:
         """The bag ends: nothing that waits or runs will be done."""
         for task, state in enumerate(self.states):
-            if state in (TaskState.WAITING, TaskState.RUNNING):
+            if state in (TaskState.WAITING, TaskState.RUNNING, TaskState.BLOCKED):
                 self._move(TaskId(task), Move.DROP)
-        self._pool = array("I")
+        self._ready.clear()
         self._pooled = bytearray(len(self.states))
 
     def retry(self, task: TaskId) -> None:
-        """Try a failed or dropped task again, its failures forgotten."""
-        self._move(task, Move.RETRY)
+        """Try a failed or dropped task again, its failures forgotten, and what it had cut off.
+
+        Attempts that were told to stop may be under way yet: it waits once they have ended.
+        """
+        had_failed = self.states[task] == TaskState.FAILED
+        self._move(task, Move.TAKE_UP if task in self.running else Move.RETRY)
         self.failures.pop(task, None)
         self.losses.pop(task, None)
+        if self.order is not None:
+            if had_failed:
+                self._give_hope(self.order, task)
+            if self.order.waits[task]:
+                self._move(task, Move.BLOCK)
         self.undraw(task)
 
     def forgive(self, task: TaskId) -> None:
@@ -215,6 +303,39 @@ class TaskBook:
         self.failures.pop(task, None)
         if self.states[task] == TaskState.FAILED and task not in self.running:
             self.retry(task)
+
+    def waiting_of(self, step: int) -> int:
+        """The tasks of a step that are not begun."""
+        assert self.order is not None
+        states = self.states[self.order.starts[step] : self.order.starts[step + 1]]
+        return states.count(TaskState.WAITING) + states.count(TaskState.BLOCKED)
+
+    def most_at_once(self) -> int:
+        """The most that may ever be ready or run at a time, of those left."""
+        if self.order is None:
+            return self.unfinished
+        left = self.states.translate(_LEFT)
+        return self.order.most_at_once(left, self.unfinished)
+
+    def soon_at_once(self, enough: int) -> int:
+        """The most that may run at a time now, or when all that can run now has ended.
+
+        It is not counted further than to `enough`.
+        """
+        now = self.counts[TaskState.WAITING] + self.counts[TaskState.RUNNING]
+        if self.order is None or now >= enough:
+            return min(self.unfinished, max(now, enough))
+        ready = (t for t in self._ready if self.states[t] == TaskState.WAITING)
+        freed = self.order.freed_by(chain(self.running, ready))
+        return min(enough, max(now, freed))
+
+    def in_order(self) -> Sequence[int]:
+        """All tasks, parents before children."""
+        return range(len(self)) if self.order is None else self.order.in_order()
+
+    def holds_up(self, task: TaskId) -> int:
+        """The number of tasks that wait for this one."""
+        return 0 if self.order is None else self.order.holds_up(task)
 
     def check(self) -> None:
         """Raise BrokenInvariantError unless states, counts, pool and attempts agree."""
@@ -232,13 +353,50 @@ class TaskBook:
             task = TaskId(number)
             if state == TaskState.RUNNING and task not in self.running:
                 raise BrokenInvariantError(f"task {task} is said to run and no machine has it")
-        pooled = [task for task in self._pool if self.states[task] == TaskState.WAITING]
+        pooled = [task for task in self._ready if self.states[task] == TaskState.WAITING]
         if len(pooled) != len(set(pooled)):
             raise BrokenInvariantError("a waiting task is in the pool twice")
+        if self.order is not None:
+            self._check_order(self.order)
 
     def pooled(self) -> set[int]:
-        """The waiting tasks that can be drawn; for checks."""
-        return {task for task in self._pool if self.states[task] == TaskState.WAITING}
+        """The waiting tasks that can be drawn."""
+        return {task for task in self._ready if self.states[task] == TaskState.WAITING}
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def _block(self, order: Precedence) -> list[int]:
+        """Block what waits for others; the rest is given."""
+        begin = [task for task, waits in enumerate(order.waits) if not waits]
+        self.states = bytearray([TaskState.BLOCKED]) * len(self.states)
+        self._pooled = bytearray(len(self.states))
+        for task in begin:
+            self.states[task] = TaskState.WAITING
+            self._pooled[task] = True
+        self.counts[TaskState.WAITING] = len(begin)
+        self.counts[TaskState.BLOCKED] = len(self.states) - len(begin)
+        return begin
+
+    def _give_hope(self, order: Precedence, task: TaskId) -> None:
+        """Tasks that this one had cut off wait for it again."""
+        again = [int(task)]
+        while again:
+            for child in order.hoped_for(again.pop()):
+                if self.states[child] == TaskState.CUT_OFF:
+                    self._move(TaskId(child), Move.MEND)
+                    again.append(child)
+
+    def _check_order(self, order: Precedence) -> None:
+        for task, state in enumerate(self.states):
+            if state in (TaskState.WAITING, TaskState.RUNNING) and order.waits[task]:
+                raise BrokenInvariantError(f"task {task} goes before what it waits for")
+            if (state == TaskState.CUT_OFF) != bool(order.hopeless[task]) and state in (
+                TaskState.BLOCKED,
+                TaskState.CUT_OFF,
+            ):
+                raise BrokenInvariantError(f"task {task} is {TaskState(state).name} wrongly")
+            if state == TaskState.BLOCKED and not order.waits[task]:
+                raise BrokenInvariantError(f"task {task} waits for nothing")
 
     def _move(self, task: TaskId, move: Move) -> None:
         state = self.states[task]

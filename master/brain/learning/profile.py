@@ -15,9 +15,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
-import numpy as np
-
 from bats.common.billing import ROUNDING
+from bats.master.brain.arrays import np
 
 EXACT: Final = 4096
 WIDTH: Final = math.log(1.02)  # each bin is 2 % wider than the one below

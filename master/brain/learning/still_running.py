@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
+from bats.master.brain.arrays import np
 
 
 def completed(done: Sequence[float], elapsed: Sequence[float]) -> list[float]:

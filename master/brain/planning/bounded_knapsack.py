@@ -9,15 +9,18 @@ above the best mix known. Prices may be as fine as they like: the work depends o
 states that stay, not on the size of the numbers (Pisinger 2000 calls this an expanding core).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from bats.master.brain.arrays import np
 from bats.master.brain.planning.problem import TIE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MOST_STATES: Final = 1 << 16
 """The most undominated states: of more, those that spend nearly alike are merged. The mix is within

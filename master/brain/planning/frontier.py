@@ -5,19 +5,22 @@ of speed per money, so that each cluster needs to look only at the prices where 
 where buying it could, by the bound of the relaxation with split machines, still beat the row.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from bats.common.money import Money
+from bats.master.brain.arrays import np
 from bats.master.brain.planning.bounded_knapsack import most_speed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import TIE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MOST_CELLS: Final = 1 << 21
 """A longer table is not built: prices are then rounded up to a coarser unit of money."""

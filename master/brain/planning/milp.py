@@ -10,11 +10,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bats.common import billing
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import Money
+from bats.master.brain.arrays import np
 from bats.master.brain.planning.bounded_knapsack import speed_if_split
 from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.mix import Mix

@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-import numpy as np
-
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.master.brain.arrays import np
 
 STRIDE: Final = 1.3
 STEP: Final = 1.02

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from bats.master.brain.planning.planners import PLANNERS, Planner
 from bats.master.brain.policies.by_timetable import ByTimetable
-from bats.master.brain.policies.cost_blind import CostBlind, CostBlindByAtu
+from bats.master.brain.policies.cost_blind import ByStrategy, CostBlind, CostBlindByAtu
 from bats.master.brain.policies.paper import Paper
 from bats.master.brain.policies.provisioning import Provisioner
 from bats.master.brain.policies.replication import (
@@ -19,11 +19,14 @@ from bats.master.brain.policies.replication import (
     StochasticElseRandom,
 )
 from bats.master.brain.policies.samplers import Implicit, NoSample, Regression, Sampler
+from bats.master.brain.policies.two_pools import TwoPools
 from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.unreliable.notation import read
 
 TIMETABLE: Final = "timetable"
 PAPER: Final = "paper"
 COST_BLIND: Final = "cost-blind"
+NTDMR: Final = "ntdmr"
 
 PROVISIONERS: Final[dict[str, Callable[[Settings], Provisioner]]] = {
     TIMETABLE: lambda settings: ByTimetable(settings.prudence),
@@ -46,6 +49,7 @@ REPLICATORS: Final[dict[str, Replicator]] = {
     "stochastic+random": StochasticElseRandom(),
     "migration+replication": Migration(),
     "perfect": Perfect(),
+    NTDMR: NoCopies(),  # by itself: its strategy is a setting of the bag
 }
 """Replicators, by the name given as `tail`: what idle machines copy. Your own is one more."""
 
@@ -102,6 +106,8 @@ def policies_of(settings: Settings) -> Policies:
 def _provisioner(settings: Settings) -> Provisioner:
     """The provisioner's name. Until 0.1.0 it had none: two other settings told which one it was."""
     name = settings.provisioner
+    if _two_pools(settings):
+        return ByStrategy(settings.prudence)
     if SAMPLERS[settings.sampling].blind:
         name = COST_BLIND
     elif name == TIMETABLE and not settings.prudence:
@@ -110,4 +116,12 @@ def _provisioner(settings: Settings) -> Provisioner:
 
 
 def _replicator(settings: Settings) -> Replicator:
+    if _two_pools(settings):
+        return TwoPools(read(settings.strategy))
     return REPLICATORS[settings.tail] if settings.replicate else NoCopies()
+
+
+def _two_pools(settings: Settings) -> bool:
+    """A strategy is for bags with unreliable machines; others run as if it were not there."""
+    loses = any(not offering.reliable for offering in settings.offerings)
+    return settings.tail == NTDMR and settings.replicate and loses

@@ -14,6 +14,7 @@ from bats.common.billing import atus
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.brain.policies.paid_time import Copies, PaidTime
+from bats.master.brain.protocol.settings import ASK
 from bats.master.brain.views import investments
 from bats.master.brain.views.investments import LIKELY, QUANTILE, elapsed, fits, lengths
 from bats.master.brain.views.readonly import (
@@ -51,7 +52,7 @@ class Investing(PaidTime):
         """Seconds to begin a task: none if it fits into paid time, its length if money lasts."""
         if fits(run, machine):
             return 0.0
-        if paid_only or machine.leaving or run.phase is Phase.CHOOSING:
+        if paid_only or machine.leaving or _waits_for_user(run):
             return None
         known = lengths(run, machine.cluster)
         if not known.count:
@@ -88,10 +89,12 @@ class Investing(PaidTime):
             return "not in the mix any more"
         if run.phase is Phase.SAMPLING:
             return "the sample has no task for it"
-        if run.phase is Phase.CHOOSING:
+        if _waits_for_user(run):
             return "no schedule has been chosen yet"
-        if run.tasks.waiting:
+        if run.tasks.ready:
             return "the money left does not cover another task on it"
+        if run.tasks.waiting:
+            return "no task is ready for it"
         return "idle at the end of its paid time"
 
     def to_pay(self, run: RunView, machine: MachineView) -> float | None:
@@ -117,6 +120,11 @@ class Investing(PaidTime):
 
     def spent(self, run: RunView) -> Money:
         return run.spent()
+
+
+def _waits_for_user(run: RunView) -> bool:
+    """True if somebody is asked. Who has said how to choose would have machines work meanwhile."""
+    return run.phase is Phase.CHOOSING and run.settings.rule == ASK
 
 
 def reach(run: RunView, machine: MachineView) -> float:

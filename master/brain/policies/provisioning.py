@@ -10,7 +10,7 @@ from bats.master.brain.planning.room_for_error import Means
 from bats.master.brain.policies.paid_time import PaidTime
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import Ahead
-from bats.master.brain.views.readonly import RunView
+from bats.master.brain.views.readonly import ClusterView, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ class Provisioner(Protocol):
     """
 
     # --- what to buy -----------------------------------------------------------------------------
+
+    def at_first(self, cluster: ClusterView) -> int:
+        """The machines of a priced kind to have from the beginning, where there is no sample."""
+        return cluster.offering.max_machines
 
     def plan(
         self, run: RunView, clusters: tuple[Cluster, ...], view: Outlook, cause: str

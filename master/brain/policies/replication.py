@@ -19,7 +19,42 @@ from bats.master.brain.prediction.rollout import (
     Copying,
 )
 from bats.master.brain.views.investments import converter, estimate_of
-from bats.master.brain.views.readonly import AttemptView, MachineView, RunView, TaskState
+from bats.master.brain.views.readonly import (
+    AttemptView,
+    ClusterView,
+    MachineView,
+    RunView,
+    TaskState,
+)
+
+
+class Pools(Protocol):
+    """The rules of a strategy for unreliable and reliable machines. All times are seconds."""
+
+    def begins(self, run: RunView, machine: MachineView) -> bool:
+        """True if this machine takes tasks that wait, before the tail."""
+        ...
+
+    def next(self, run: RunView, machine: MachineView) -> TaskId | None:
+        """The task of which this idle machine runs the next instance, in the tail."""
+        ...
+
+    def deadline_at(self, run: RunView, machine: MachineView, attempt: AttemptView) -> float:
+        """The time when the attempt is given up."""
+        ...
+
+    def due_at(self, run: RunView) -> float:
+        """The time when another instance is due next, in the tail."""
+        ...
+
+    def tail_begins(self, run: RunView) -> bool: ...
+    def hopeless(self, run: RunView) -> bool:
+        """True if nothing will come of unreliable machines any more."""
+        ...
+
+    def wanted(self, run: RunView, cluster: ClusterView) -> int:
+        """The number of machines to have of this kind."""
+        ...
 
 
 class Replicator(Protocol):
@@ -44,6 +79,10 @@ class Replicator(Protocol):
 
     def move(self, run: RunView, machine: MachineView) -> TaskId | None:
         """A task to restart here before the bag is empty, its slower original to be cancelled."""
+        return None
+
+    def pools(self) -> Pools | None:
+        """The rules of one that sends to unreliable and to reliable machines; else None."""
         return None
 
 
@@ -122,15 +161,23 @@ class Perfect(Stochastic):
 
 
 def sooner_here(run: RunView, machine: MachineView) -> TaskId | None:
-    """The task with the most left of those that should be done sooner on this machine."""
+    """The task with the most left of those that should be done sooner on this machine.
+
+    Tasks that others wait for go before those that nothing waits for.
+    """
     candidates = (c for c in _candidates(run, machine) if c.remaining > c.afresh)
-    best = max(candidates, key=lambda c: (c.remaining, -c.task), default=None)
+    best = max(
+        candidates,
+        key=lambda c: (run.tasks.holds_up(c.task) > 0, c.remaining, -c.task),
+        default=None,
+    )
     return None if best is None else best.task
 
 
 def slower_elsewhere(run: RunView, machine: MachineView) -> TaskId | None:
-    """Any task that runs on slower machines only."""
+    """Any task that runs on slower machines only, of those that others wait for if there are."""
     slower = [c.task for c in _candidates(run, machine) if c.slower]
+    slower = [task for task in slower if run.tasks.holds_up(task)] or slower
     return run.rng.choice(slower) if slower else None
 
 
@@ -140,7 +187,8 @@ def running_elsewhere(
     """Tasks that this machine could help with, and who runs them: unfinished, and not on it."""
     for task, copies in run.tasks.running.items():
         if run.tasks.states[task] == TaskState.RUNNING and not any(
-            copy.machine == machine.id for copy in copies
+            copy.machine == machine.id or task in run.pool.machines[copy.machine].collecting
+            for copy in copies
         ):
             yield task, copies
 

@@ -6,11 +6,16 @@ takes is normal by the central limit theorem for counts: after time t, slot s ha
 t/µ + (1+c²)/2 tasks on average, c = σ/µ, with variance t·σ²/µ³.
 """
 
-import numpy as np
-from numpy.random import Generator
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bats.master.brain.arrays import np
 from bats.master.brain.prediction.distributions import Draws
 from bats.master.brain.prediction.rollout import Floats, Ints, Lines, Slots
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 def skip(

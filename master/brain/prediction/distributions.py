@@ -8,22 +8,41 @@ P(X - u > y) = (1 + ξy/s)^(-1/ξ), with shape ξ and scale s drawn from their p
 excesses over u. Where the tail begins is not known either: k goes over a range, in equal parts.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
+from bats.master.brain.arrays import np
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
-SHAPES: Final = np.arange(-0.95, 0.5, 0.05)  # ξ: below 0 the tail ends, above 1/2 has no variance
+Floats: TypeAlias = "NDArray[np.float64]"
+
 SHAPE_MEAN, SHAPE_SIGMA = 0.0, 0.3  # prior of ξ: exponential, give or take
 TAIL: Final = (0.7, 1.5)  # k, in √n: 4 to 9 of 30
-SCALES: Final = np.exp(np.linspace(math.log(0.1), math.log(10), 60))  # s, in mean excesses
-SURVIVAL: Final = np.exp(-np.linspace(0.0, 16.0, 65))  # edges of the tail's atoms
-"""P(X > x | X > u); 16: one in nine millions."""
+
+
+@cache
+def _shapes() -> Floats:
+    """ξ: below 0 the tail ends, above 1/2 it has no variance."""
+    return np.arange(-0.95, 0.5, 0.05)
+
+
+@cache
+def _scales() -> Floats:
+    """s, in mean excesses."""
+    return np.exp(np.linspace(math.log(0.1), math.log(10), 60))
+
+
+@cache
+def _survival() -> Floats:
+    """P(X > x | X > u) at the edges of the tail's atoms; e^-16 is one in nine millions."""
+    return np.exp(-np.linspace(0.0, 16.0, 65))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +71,9 @@ def possible(sample: Floats, draws: int, rng: Generator) -> Draws:
     n = known.size
     weights = rng.standard_exponential((draws, n))
     weights /= weights.sum(axis=1, keepdims=True)
-    share = -np.diff(SURVIVAL) / (1 - SURVIVAL[-1])
-    middle = (SURVIVAL[1:] + SURVIVAL[:-1]) / 2
+    edges = _survival()
+    share = -np.diff(edges) / (1 - edges[-1])
+    middle = (edges[1:] + edges[:-1]) / 2
     tail_values = np.full((draws, share.size), known[-1])
     tail_weights = np.zeros((draws, share.size))
     fewest, most = (min(n - 1, math.ceil(part * math.sqrt(n))) for part in TAIL)
@@ -76,17 +96,18 @@ def possible(sample: Floats, draws: int, rng: Generator) -> Draws:
 def _posterior(excesses: Floats, draws: int, rng: Generator) -> tuple[Floats, Floats]:
     """ξ and s, drawn on a grid; the prior of s is 1/s."""
     y = excesses / excesses.mean()
-    xi, s = SHAPES[:, None, None], SCALES[None, :, None]
+    shapes, scales = _shapes(), _scales()
+    xi, s = shapes[:, None, None], scales[None, :, None]
     inner = 1 + xi * y / s
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.where(inner > 0, np.log(inner), np.inf)
         density = np.where(np.abs(xi) < 1e-9, -y / s, -(1 / np.where(xi == 0, 1, xi) + 1) * log)
     density = np.where((inner > 0) | (np.abs(xi) < 1e-9), density, -np.inf)
-    likelihood = density.sum(axis=2) - y.size * np.log(SCALES)
-    likelihood -= (SHAPES[:, None] - SHAPE_MEAN) ** 2 / (2 * SHAPE_SIGMA**2)
+    likelihood = density.sum(axis=2) - y.size * np.log(scales)
+    likelihood -= (shapes[:, None] - SHAPE_MEAN) ** 2 / (2 * SHAPE_SIGMA**2)
     chance = np.exp(likelihood - likelihood.max()).reshape(-1)
     at = rng.choice(chance.size, draws, p=chance / chance.sum())
-    return SHAPES[at // SCALES.size], SCALES[at % SCALES.size] * excesses.mean()
+    return shapes[at // scales.size], scales[at % scales.size] * excesses.mean()
 
 
 def _excess(shape: Floats, survival: Floats) -> Floats:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
-import numpy as np
-
 from bats.common.billing import ROUNDING
 from bats.common.errors import UsageError
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.master.brain.arrays import np
 from bats.master.brain.learning.intervals import budget_bound, makespan_bound, moments
 from bats.master.brain.learning.regression import SAME, Line, fit
 from bats.master.brain.planning.mix import Cluster, Mix
@@ -36,6 +35,7 @@ from bats.master.brain.prediction.rollout import (
     replicate,
     run_bag,
 )
+from bats.master.brain.prediction.workflow_rollout import Hired, OrderLeft, Place, rollouts
 
 NO_BOUND: Final = Money(10**18)
 """Stands where a sample bounds nothing, as one runtime does in `theory`."""
@@ -76,6 +76,8 @@ class Question:
     seed: int = 0
     standing: tuple[Standing, ...] = ()
     means: Means | None = None  # what the budget makes of it; None: nothing is known of that
+    order: OrderLeft | None = None  # which tasks wait for which; None: none does
+    quick: bool = False  # of a workflow: by few runs, for the scheduler's own use
 
 
 Predictor = Callable[[Question], Bounds]
@@ -138,6 +140,8 @@ def theory(question: Question) -> Bounds:
 
 def resampling(question: Question) -> Bounds:
     """Run the bag through the mix for many distributions that the sample may stem from."""
+    if question.order is not None:
+        return _in_order(question, question.order)
     rng = np.random.default_rng(question.seed)
     whole = sum(
         a * cluster.offering.slots
@@ -190,6 +194,42 @@ def resampling(question: Question) -> Bounds:
         1.0 if deadline is None else float(np.mean(makespans * delay <= deadline)),
         float(np.median(makespans)) * delay,
         costs[(runs - 1) // 2],
+    )
+
+
+def _in_order(question: Question, order: OrderLeft) -> Bounds:
+    """A workflow's bounds: its order holds machines up that a bag would keep busy."""
+    base = max(range(len(question.mix)), key=lambda i: len(question.samples[i]))
+    machines = [i for i, a in enumerate(question.mix) for _ in range(a)]
+    there = _places(question, machines)
+    places, hired = [], []
+    for number, i in enumerate(machines):
+        cluster, standing = question.clusters[i], there.get(number)
+        own = question.samples[i] or question.samples[base]
+        factor = (
+            math.fsum(own)
+            / len(own)
+            / (math.fsum(question.samples[base]) / len(question.samples[base]))
+        )
+        ready = cluster.start_seconds if standing is None else 0.0
+        uptime, atus = (0.0, 0) if standing is None else (standing.uptime_seconds, standing.atus)
+        hired.append(Hired(cluster.offering, uptime, atus))
+        rests = standing.busy_seconds if standing is not None else (ready,) * cluster.offering.slots
+        places += [Place(number, factor, rest) for rest in rests]
+    makespans, costs = rollouts(order, places, hired, question.seed, quick=question.quick)
+    makespans.sort()
+    costs.sort()
+    runs, budget, deadline = len(makespans), question.budget, question.deadline_seconds
+    at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
+    capped = costs if budget is None else [min(cost, budget) for cost in costs]
+    return Bounds(
+        question.confidence,
+        makespans[at],
+        capped[at],
+        1.0 if budget is None else sum(cost <= budget for cost in costs) / runs,
+        1.0 if deadline is None else sum(one <= deadline for one in makespans) / runs,
+        makespans[(runs - 1) // 2],
+        capped[(runs - 1) // 2],
     )
 
 

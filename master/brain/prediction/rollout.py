@@ -5,20 +5,24 @@ are canonical, those of cluster 0; lines convert them. A row that has fewer slot
 up with slots that are never free.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
-
+from bats.master.brain.arrays import np
 from bats.master.brain.learning.regression import SHORTEST_SECONDS, Line
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
-NEVER: Final = np.inf
+Floats: TypeAlias = "NDArray[np.float64]"
+Ints: TypeAlias = "NDArray[np.intp]"
+
+NEVER: Final = math.inf
 RUNS_AT_ONCE: Final = 128  # so many fit the cache
 
 
@@ -61,10 +65,10 @@ class Slots:
     task: Floats  # the canonical runtime of what it runs or ran; nan for nothing yet
 
     @classmethod
-    def fresh(cls, kind: Ints, ready: Floats) -> "Slots":
+    def fresh(cls, kind: Ints, ready: Floats) -> Slots:
         return cls(kind, ready, ready.copy(), ready.copy(), np.full(ready.shape, np.nan))
 
-    def rows(self, chosen: slice) -> "Slots":
+    def rows(self, chosen: slice) -> Slots:
         return Slots(
             self.kind[chosen],
             self.ready[chosen],

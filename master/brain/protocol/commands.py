@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bats.common.messages import MachineId, TaskId
+from bats.common.money import Money
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.events import AnyEnding
 
@@ -73,6 +74,16 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class Foretell:
+    """Run each of these ahead, in virtual time; answered by `Foretold`.
+
+    Before the choice each is taken by its name; after it the one is what has been decided.
+    """
+
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A decision about money or machines, in words for the user."""
 
@@ -88,6 +99,7 @@ class Pause:
     task: TaskId | None  # one that shows it
     again: bool  # whether what failed is tried again when the run goes on
     machines: tuple[int, ...] = ()  # of each kind that were there, not to leave
+    budget: Money | None = None  # in all, that would do, if it is money that it waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,7 @@ Command = (
     | RenewLease
     | WakeAt
     | Offer
+    | Foretell
     | Decided
     | Paused
     | EndBag

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import Money
+from bats.master.brain.planning.schedules import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,14 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Collecting:
+    """Attempts that have succeeded there; what they left is on its way. `Ended` tells the end."""
+
+    machine: MachineId
+    attempts: tuple[tuple[TaskId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Returned:
     """Attempts that a machine gives back unstarted."""
 
@@ -126,6 +135,28 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """The user allows more (or less) money or time in all; what was chosen stays."""
+
+    budget: Money | None = None
+    deadline_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The user does without these tasks."""
+
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """The answer to `Foretell`: what the schedules come to, with bounds; none if nobody knows."""
+
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     reason: str
 
@@ -135,6 +166,13 @@ class Retried:
     """The user wants these failed tasks tried again."""
 
     tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """The user wants the run to stand still until it is resumed."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +191,34 @@ class SetAside:
 @dataclass(frozen=True, slots=True)
 class Woken:
     """The time that a `WakeAt` asked for has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """So many slots of a machine that several bags use are this bag's from now on.
+
+    Fewer than it fills take nothing away: it begins nothing more there until some have ended.
+    """
+
+    machine: MachineId
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The bag may have so many machines of the offering: others have or want the rest."""
+
+    cluster: int
+    machines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allotted:
+    """The bag may have committed so much in all, by what others leave of a cap; None: no cap."""
+
+    amount: Money | None
+    cap: str = ""  # the one that leaves least, in words
+    until: str = ""  # its window ends, in words; "" never
 
 
 # --- what the store says beside the journal, to an engine that would have decided otherwise -------
@@ -191,13 +257,21 @@ Event = (
     | Found
     | Gone
     | Ended
+    | Collecting
     | Returned
     | Chosen
+    | Foretold
+    | Allowed
+    | LeftOut
     | Cancelled
     | Retried
+    | Suspended
     | Resumed
     | SetAside
     | Woken
+    | Granted
+    | Limited
+    | Allotted
     | Asked
     | GivenUp
     | Closed

@@ -1,33 +1,44 @@
 """Events and settings as plain data, for the journal from which an engine is rebuilt."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import (
+    Allotted,
+    Allowed,
     Announced,
     Begin,
     Cancelled,
     Cause,
     Charged,
     Chosen,
+    Collecting,
     Ended,
     Ending,
     Event,
+    Foretold,
     Found,
     Gone,
+    Granted,
     Joined,
+    LeftOut,
+    Limited,
     Resumed,
     Retried,
     Returned,
     SetAside,
     Silent,
+    Suspended,
     Woken,
 )
+from bats.master.brain.protocol.graph import Graph, graph_from
 from bats.master.brain.protocol.numbering import from_journal
 from bats.master.brain.protocol.settings import Sampling, Settings
 
@@ -49,11 +60,31 @@ CODES: Final[Mapping[type, int]] = {
     Announced: 12,
     Found: 13,
     Resumed: 14,
+    Collecting: 15,
+    Granted: 16,
+    Limited: 17,
+    Foretold: 18,
+    Allowed: 19,
+    LeftOut: 20,
+    Suspended: 21,
+    Allotted: 22,
 }
 """Written to disk: never change one, only add."""
 
 _OF_MACHINES: Final = frozenset(
-    CODES[kind] for kind in (Charged, Joined, Silent, Gone, Ended, Returned, Announced, Found)
+    CODES[kind]
+    for kind in (
+        Charged,
+        Joined,
+        Silent,
+        Gone,
+        Ended,
+        Collecting,
+        Returned,
+        Announced,
+        Found,
+        Granted,
+    )
 )
 """Events that begin with the number of a machine."""
 
@@ -75,6 +106,16 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     12: lambda machine, reason: Announced(MachineId(machine), reason),
     13: lambda machine, unpaid_since: Found(MachineId(machine), unpaid_since),
     14: Resumed,
+    15: lambda machine, attempts: Collecting(
+        MachineId(machine), tuple((TaskId(t), a) for t, a in attempts)
+    ),
+    16: lambda machine, slots: Granted(MachineId(machine), slots),
+    17: Limited,
+    18: lambda schedules: Foretold(tuple(map(_schedule, schedules))),
+    19: Allowed,
+    20: lambda tasks: LeftOut(tuple(map(TaskId, tasks))),
+    21: Suspended,
+    22: Allotted,
 }
 
 
@@ -91,6 +132,8 @@ def plain(event: Event) -> list[Any]:
             if ending.why:
                 why += place, ending.why
         return [5, event.machine, flat, why] if why else [5, event.machine, flat]
+    if type(event) is Foretold:
+        return [CODES[Foretold], [_flat(schedule) for schedule in event.schedules]]
     written: list[Any] = [CODES[type(event)]]
     for part in fields(event):
         value = getattr(event, part.name)
@@ -124,6 +167,8 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
         value = getattr(settings, part.name)
         if isinstance(value, Sampling):
             value = str(value)
+        elif isinstance(value, Graph):
+            value = value.to_plain()
         elif part.name == "offerings":
             value = [
                 {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
@@ -143,6 +188,10 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values = {name: value for name, value in written.items() if name != "format"}
     values.pop("term_seconds", None)  # until 0.1.0: how long short ATUs were reserved for
     values["known"] = tuple(map(tuple, values["known"]))
+    values["learned"] = tuple(map(tuple, values.get("learned", ())))
+    values["learned_weight"] = tuple(values.get("learned_weight", ()))
+    if values.get("graph") is not None:
+        values["graph"] = graph_from(values["graph"])
     values["offerings"] = tuple(
         Offering(
             **{
@@ -154,6 +203,18 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
         for offering in values["offerings"]
     )
     return Settings(**values)
+
+
+def _flat(schedule: Schedule) -> list[Any]:
+    values = [getattr(schedule, part.name) for part in fields(Schedule)]
+    bounds = values.pop()
+    return [*values, None if bounds is None else list(astuple(bounds))]
+
+
+def _schedule(flat: list[Any]) -> Schedule:
+    name, budget, mix, seconds, cost, delta_n, cushion, raised, bounds = flat
+    told = None if bounds is None else Bounds(*bounds)
+    return Schedule(name, budget, tuple(mix), seconds, cost, delta_n, cushion, raised, told)
 
 
 def _endings(flat: list[Any], why: Sequence[Any]) -> tuple[Ending, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.master.brain.protocol.graph import Graph
 
 
 class Sampling(enum.StrEnum):
@@ -35,10 +36,13 @@ class Settings:
     rule: str = "fastest"  # ASK, cheapest, fastest, balanced, or a schedule's name
     sampling: str = Sampling.REGRESSION
     known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
+    learned: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that earlier bags had
+    learned_weight: tuple[float, ...] = ()  # the tasks that those count as
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples
     replicate: bool = True  # whether running tasks may be copied in the tail
     tail: str = "stochastic+random"
+    strategy: str = "N=3 T=1x D=2x M_r=0.1"  # of the tail ntdmr; or a static one's name
     planner: str = "knapsack"
     upgrade: bool = True  # take a meaningfully faster mix for the same money
     provisioner: str = "timetable"
@@ -50,7 +54,9 @@ class Settings:
     task_slots: int = 1  # of a machine's that each task takes; the offerings' count such places
     losses: int = 5  # how many machines a task may lose before it is held to be the cause
     cushion: Money = NOTHING
+    foresight: bool = False  # schedules are run ahead before one is taken; none did before 0.2.0
     patience_seconds: float = 0.0  # how long a sample waits for a machine; 0: one ATU, at least 60
     currency: str = "$"  # a label; what the offerings' prices are in
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
+    graph: Graph | None = None  # which tasks wait for which; None: none does

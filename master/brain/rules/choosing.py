@@ -1,18 +1,36 @@
-"""Choosing, from the sample to a plan: schedules are offered, and the user's word is taken."""
+"""Choosing, from the sample to a plan: schedules are offered, and the user's word is taken.
+
+It is asked what schedules come to, and what is told of the one chosen binds. Whoever drives the
+engine runs copies of it ahead, which takes longer than an event may: the answer is an event of its
+own, so that a journal tells what a user was told, whatever would be told today.
+"""
+
+from dataclasses import replace
+from typing import Final
 
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
-from bats.common.money import Money
+from bats.common.money import NOTHING, Money
+from bats.common.units import counted
+from bats.master.brain.books.choice import Told
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.planning.schedules import Schedule, allowance, offers, pick
-from bats.master.brain.protocol.commands import Offer
-from bats.master.brain.protocol.events import Chosen
+from bats.master.brain.planning.believable import believable, resolve, why_not_shown
+from bats.master.brain.planning.schedules import FASTEST, Schedule, allowance, offers
+from bats.master.brain.protocol.commands import Foretell, Offer
+from bats.master.brain.protocol.events import Allowed, Chosen, Foretold
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import monitoring, replanning, sampling
-from bats.master.brain.views import investments, refusals
+from bats.master.brain.rules import monitoring, pausing, replanning, sampling
+from bats.master.brain.views import forecast, investments
+from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.outlook import outlook
+from bats.master.brain.views.told import needs, refusals
+from bats.master.brain.views.told.promises import at_risk
+
+_NAMED: Final = 5
+LOOKS: Final = 4
+"""The parts of a bag after each of which it is asked anew what the plan comes to."""
 
 
 def sampled(run: Run) -> None:
@@ -21,26 +39,62 @@ def sampled(run: Run) -> None:
     if not run.tasks.waiting:
         run.move(Phase.EXECUTING)  # the sample was the whole bag: nothing is left to choose
         return
+    if unknown := work_left(run).steps_unknown:
+        names = ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else "")
+        run.say(f"nothing is known yet of {names}: a task of theirs counts as an average one")
     run.move(Phase.CHOOSING)
     if run.settings.budget is None and not run.provisioner.learns_on:
         run.ledger.limit = run.ledger.committed
     offer(run)
-    if run.choice.word is not None:
-        choose(run, run.choice.word)
-    elif run.settings.rule != ASK:
-        choose(run, Chosen(run.settings.rule, None, run.settings.deadline_seconds))
+    if run.choice.asked is None:
+        _decide(run)
 
 
 def offer(run: Run) -> None:
     """Work the schedules out from what is known now."""
+    if run.choice.asked is not None:
+        return  # what they come to is being found out: there is time for a newer one after that
     clusters = run.provisioner.offered(run)
     N = outlook(run, clusters).N_e
     schedules = (
         offers(clusters, N, planner=run.planner) if N and any(c.limit for c in clusters) else ()
     )
-    if schedules != run.schedules:
+    if run.tasks.order is not None and not run.settings.foresight:
+        schedules = forecast.paying_for_order(run, schedules)
+    if schedules == run.choice.drafts:
+        return
+    run.choice.drafts = schedules
+    if schedules and _decides_choice(run):
+        _ask(run, schedules)
+    else:
         run.schedules = schedules
         run.out.append(Offer(schedules))
+
+
+def foretold(run: Run, event: Foretold) -> None:
+    """It is known what schedules come to: offer those that can be believed, or bind the one."""
+    told = _answered(run, event.schedules)
+    if told is None:
+        return
+    if run.phase is Phase.EXECUTING and len(told.schedules) == 1:
+        if run.choice.told is None:
+            bind(run, told)
+        elif told.schedules[0].bounds is not None:
+            run.choice.looks.append(told)
+            _warn(run)
+    elif run.phase is Phase.CHOOSING:
+        run.choice.offered = replace(told, schedules=believable(told.schedules))
+        run.schedules = run.choice.offered.schedules
+        run.out.append(Offer(run.schedules))
+        _decide(run)
+
+
+def _decide(run: Run) -> None:
+    """Choose as the user has said beforehand; who did not is waited for."""
+    if run.choice.word is not None:
+        choose(run, run.choice.word)
+    elif run.settings.rule != ASK:
+        choose(run, Chosen(run.settings.rule, None, run.settings.deadline_seconds))
 
 
 def choose(run: Run, chosen: Chosen) -> None:
@@ -57,20 +111,14 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.choice.missed = False
     if chosen.cushion is not None:
         run.choice.cushion = chosen.cushion
-    committed = run.ledger.committed
     by_rule = _by_rule(run, chosen.rule, budget)
-    if by_rule is None:
-        run.ledger.limit = committed if budget is None else budget  # never without a limit
-    else:
-        allowed = allowance(by_rule, run.ledger.left_of(budget))
-        allowed = Money(allowed + investments.reserve_of(run))
-        run.ledger.limit = Money(committed + run.provisioner.allowed(run, allowed))
-        if budget is not None:
-            run.ledger.limit = min(run.ledger.limit, budget)
-        run.choice.delta_n = by_rule.delta_n
+    run.ledger.limit = _limit(run, by_rule, budget)
+    run.choice.delta_n = 0 if by_rule is None else by_rule.delta_n
     run.choice.name = _called(run, by_rule, budget) or chosen.rule
     run.choice.at = now
     run.choice.committed = run.provisioner.time.spent(run)
+    run.choice.told, run.choice.asked = _told(run, by_rule), None
+    run.choice.looks, run.choice.warned = [], False
     run.short_of_money = False
     if run.phase in (Phase.ENDING, Phase.ENDED):
         _revive(run)
@@ -80,6 +128,61 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.say(f"{words} As it is, it goes on as fast as its money allows.")
     replanning.replan(run, "schedule chosen")
     run.next_monitor = now + monitoring.monitor_seconds(run)
+    if run.choice.told is None:
+        _ask_of_plan(run)
+
+
+def allow(run: Run, allowed: Allowed) -> None:
+    """Go on with what was chosen, within other limits; who waited for money does so at once."""
+    if allowed.budget is not None:
+        run.choice.budget = allowed.budget
+        run.ledger.limit = Money(max(run.ledger.committed, allowed.budget))
+    if allowed.deadline_seconds is not None:
+        run.choice.deadline_at = run.began_at + allowed.deadline_seconds
+        run.choice.missed = False
+    run.short_of_money = False
+    if run.pause is not None and run.pause.budget is not None:
+        pausing.resume(run)
+    elif run.phase in (Phase.ENDING, Phase.ENDED) and run.tasks.counts[TaskState.DROPPED]:
+        _revive(run)
+        run.move(Phase.EXECUTING)
+    if run.phase is Phase.EXECUTING:
+        replanning.replan(run, "more is allowed")
+        _ask_of_plan(run)
+
+
+def go_on_for_less(run: Run) -> None:
+    """Less is to be done: what waited for money may do with what there is."""
+    run.short_of_money = False
+    if run.pause is not None and run.pause.budget is not None:
+        pausing.resume(run)
+    replanning.replan(run, "fewer tasks")
+
+
+def _limit(run: Run, by_rule: Schedule | None, budget: Money | None) -> Money:
+    """The limit of all that is spent; there is always one."""
+    committed = run.ledger.committed
+    if by_rule is None:
+        return committed if budget is None else budget
+    if budget is not None and by_rule.name == FASTEST:
+        return budget
+    if told := _told(run, by_rule):
+        limit = Money(max(committed, told.total_cost))
+    else:
+        allowed = allowance(by_rule, run.ledger.left_of(budget))
+        allowed = Money(allowed + investments.reserve_of(run))
+        limit = Money(committed + run.provisioner.allowed(run, allowed))
+    return limit if budget is None else min(limit, budget)
+
+
+def _told(run: Run, by_rule: Schedule | None) -> Told | None:
+    """The schedule as it was foretold, if that is what decides; it counts from the choice on."""
+    offered = run.choice.offered
+    if by_rule is None or by_rule.bounds is None or offered is None:
+        return None
+    if run.choice.deadline_at is not None:
+        return None
+    return Told((by_rule,), run.now, run.provisioner.time.spent(run))
 
 
 def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
@@ -87,9 +190,11 @@ def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
     if not run.schedules:
         return None
     try:
-        schedule = pick(run.schedules, rule)
+        schedule = resolve(run.schedules, rule)
     except CannotBeMetError:
         return None
+    if words := why_not_shown(run.schedules, rule, schedule):
+        run.say(words)
     if budget is not None and run.ledger.committed + schedule.budget > budget:
         return None  # no schedule within the budget by that name: what the budget buys, then
     return schedule
@@ -111,3 +216,91 @@ def _revive(run: Run) -> None:
             run.tasks.retry(TaskId(number))
     run.outcome = None
     run.ended_at = None
+
+
+# --- what is foretold --------------------------------------------------------------------------
+
+
+def _ask(run: Run, schedules: tuple[Schedule, ...]) -> None:
+    """Ask what these come to from now on; one question at a time."""
+    if run.settings.foresight and schedules and run.choice.asked is None:
+        run.choice.asked = Told(schedules, run.now, run.provisioner.time.spent(run))
+        run.out.append(Foretell(schedules))
+
+
+def _ask_of_plan(run: Run) -> None:
+    """Ask what the plan comes to that was decided without an offer: by a limit, or by itself."""
+    if run.phase is Phase.EXECUTING:
+        mix = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
+        left = run.ledger.left or NOTHING
+        _ask(run, (Schedule(run.choice.name, left, mix, 0.0, left, delta_n=0),))
+
+
+def look_again(run: Run) -> None:
+    """Ask anew what the plan comes to, each time that another part of the bag is done."""
+    choice = run.choice
+    if choice.told is None or choice.asked is not None or run.pause is not None:
+        return
+    part = int(LOOKS * run.tasks.done / len(run.tasks))
+    if part > choice.looked and run.tasks.unfinished:
+        choice.looked = part
+        _ask_of_plan(run)
+
+
+def _warn(run: Run) -> None:
+    """Say early, and once, that a bound will hardly hold, and what can be done."""
+    if not run.choice.warned and (words := at_risk(run)):
+        run.choice.warned = True
+        run.say(words)
+
+
+def _decides_choice(run: Run) -> bool:
+    """True if nothing can be chosen before it is known what the schedules come to.
+
+    The fastest within a budget, or what meets a deadline, is found without any.
+    """
+    settings = run.settings
+    if not settings.foresight or settings.deadline_seconds is not None:
+        return False
+    return settings.rule != FASTEST or settings.budget is None
+
+
+def _answered(run: Run, schedules: tuple[Schedule, ...]) -> Told | None:
+    """The schedules asked about, as foretold; as planned where nobody knew. None: none were."""
+    asked, run.choice.asked = run.choice.asked, None
+    if asked is None:
+        return None
+    return Told(schedules or asked.schedules, asked.at, asked.spent)
+
+
+def bind(run: Run, told: Told) -> None:
+    """Keep what is told of the plan on record; its price caps where the user gave no budget."""
+    if any(schedule.bounds is None for schedule in told.schedules):
+        return
+    run.choice.told = told
+    if run.choice.budget is None:
+        run.ledger.limit = Money(max(run.ledger.committed, told.total_cost))
+
+
+def waits_for_money(run: Run) -> bool:
+    """Ask before the price that was told is passed: it was no budget of the user's."""
+    told, budget, limit = run.choice.told, run.choice.budget, run.ledger.limit
+    if budget is not None and limit is not None and limit < budget:
+        run.ledger.limit = budget
+        run.say(f"what was told does not do: all of the {run.shown(budget)} may be spent")
+        replanning.replan(run, "more may be spent")
+        return bool(run.pool.alive())
+    if told is None or budget is not None:
+        return False
+    enough = needs.budget_for(run)
+    if enough is None:
+        return False
+    enough = needs.whole_cents(Money(max(enough, run.ledger.committed + 1)))
+    left = counted(run.tasks.unfinished, "task")
+    pausing.pause(
+        run,
+        f"the {run.shown(told.total_cost)} that were told to do in nine of ten cases do not; "
+        f"the last {left} need up to {run.shown(enough)} in all",
+        budget=enough,
+    )
+    return True

@@ -9,8 +9,9 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
-from bats.master.brain.protocol.events import AnyEnding, Cause, Ending
-from bats.master.brain.rules import fleet, holding, pausing, sampling, standstill
+from bats.master.brain.protocol.events import AnyEnding, Cause, Collecting, Ended, Ending
+from bats.master.brain.rules import pausing, replicating, sampling, standstill
+from bats.master.brain.rules.machines import fleet, reserving
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512
@@ -25,7 +26,7 @@ def fill(run: Run, machine: Machine) -> None:
     if machine.state is not MachineState.UP or run.phase not in BUSY_PHASES:
         return
     if machine.draining:
-        if not machine.load:
+        if not machine.load and not machine.collecting:
             fleet.stop(run, machine, machine.draining)
         return
     if run.pause is not None:
@@ -37,12 +38,14 @@ def fill(run: Run, machine: Machine) -> None:
     orders: list[tuple[TaskId, int]] = []
     room = machine.slots + _ahead(run, machine) - load
     if run.settings.at_once:
-        room = min(room, run.settings.at_once - run.tasks.in_flight)
+        room = min(room, run.settings.at_once - in_slots(run))
     for _ in range(room):
         attempt = _next(run, machine)
         if attempt is None:
             break
         machine.take(attempt, run.now)
+        if not machine.offering.reliable:
+            run.instances.send(attempt.task, attempt.attempt, run.now)
         orders.append((attempt.task, attempt.attempt))
     if orders:
         run.out.append(RunTasks(machine.id, tuple(orders)))
@@ -51,6 +54,11 @@ def fill(run: Run, machine: Machine) -> None:
         run.pool.idle[machine.id] = None
     if not machine.load and not was_idle:
         run.pool.alarm(machine, machine.idle_until(run.now))
+
+
+def in_slots(run: Run) -> int:
+    """The number of attempts that have or wait for a slot."""
+    return run.tasks.in_flight - sum(len(machine.collecting) for machine in run.pool.alive())
 
 
 def _ahead(run: Run, machine: Machine) -> int:
@@ -62,7 +70,7 @@ def _ahead(run: Run, machine: Machine) -> int:
     mean = machine.done_seconds / machine.done_count
     wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
     living = sum(len(group) for group in run.pool.living)
-    return min(wanted, MOST_AHEAD, run.tasks.waiting // (2 * living))
+    return min(wanted, MOST_AHEAD, run.tasks.ready // (2 * living))
 
 
 def _next(run: Run, machine: Machine) -> Attempt | None:
@@ -77,7 +85,14 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
         if moved is not None:
             run.cancel_copies(moved)
             return run.tasks.send(moved, machine.id)
-    if run.tasks.waiting and not _may_begin(run, machine):
+    pools = replicating.rules(run)
+    if pools is not None:
+        if run.instances.tail_at is not None:
+            following = pools.next(run, machine)
+            return None if following is None else run.tasks.send(following, machine.id)
+        if not pools.begins(run, machine):
+            return None
+    if run.tasks.ready and not _may_begin(run, machine):
         return None
     drawn = run.tasks.draw()
     if drawn is not None:
@@ -93,7 +108,7 @@ def _may_begin(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
         return True
     paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine)
-    return holding.begins(
+    return reserving.begins(
         run, machine, run.provisioner.time.to_begin(run, machine, paid_only=paid_only)
     )
 
@@ -101,7 +116,7 @@ def _may_begin(run: Run, machine: Machine) -> bool:
 def _may_sample(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
         return True
-    return holding.begins(run, machine, run.provisioner.time.to_sample(run, machine))
+    return reserving.begins(run, machine, run.provisioner.time.to_sample(run, machine))
 
 
 def _copy(run: Run, machine: Machine) -> TaskId | None:
@@ -117,19 +132,23 @@ def _copy(run: Run, machine: Machine) -> TaskId | None:
             return None
 
 
-def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) -> None:
+def on_ended(run: Run, event: Ended) -> None:
     """Take in results. The first result of a task is recorded; its other copies are killed.
 
     Whoever asks has seen to it that they were ordered; in an old journal they are facts.
     """
+    machine = run.pool.machines.get(event.machine)
     recorded: list[AnyEnding] = []
-    for ending in endings:
+    for ending in event.endings:
         run.tasks.lost.pop((ending.task, ending.attempt), None)
         attempt = None
         if machine is not None:
+            if ending.task in machine.collecting:
+                run.pool.idle.pop(machine.id, None)  # its use may end with that: look anew
             attempt = machine.release(ending.task, ending.attempt, run.now)
             if attempt is not None:
                 run.tasks.remove(attempt)
+                _learn_of_its_machine(run, attempt, ending.outcome)
         if ending.outcome is Outcome.DONE:
             run.progress.alike.broken = True
             if machine is not None:
@@ -153,7 +172,7 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
                 _sample_again(run, machine.cluster, ending.task)
             else:
                 run.sample.open[machine.cluster].discard(ending.task)
-    if any(ending.outcome is not Outcome.KILLED for ending in endings):
+    if any(ending.outcome is not Outcome.KILLED for ending in event.endings):
         standstill.something_ended(run)
     if machine is not None:
         if recorded:
@@ -162,19 +181,44 @@ def on_ended(run: Run, machine: Machine | None, endings: tuple[AnyEnding, ...]) 
         run.pool.hungry[machine.id] = None
 
 
+def on_collecting(run: Run, event: Collecting) -> None:
+    """Tasks have ended; they are done when what they left is here. Their slots are free."""
+    machine = run.pool.machines.get(event.machine)
+    if machine is None:
+        return
+    begun = [machine.collect(task, attempt, run.now) for task, attempt in event.attempts]
+    if any(begun):
+        standstill.something_ended(run)
+        run.pool.hungry[machine.id] = None
+
+
+def _learn_of_its_machine(run: Run, attempt: Attempt, outcome: Outcome) -> None:
+    """An unreliable machine's answer; one that was called off in time says nothing of it."""
+    done = outcome is Outcome.DONE
+    late = attempt.given_up_at is not None and run.tasks.states[attempt.task] != TaskState.DONE
+    if done or late:
+        run.instances.end(attempt.task, attempt.attempt, run.now, returned=done)
+    else:
+        run.instances.cancel(attempt.task, attempt.attempt)
+
+
 def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
     """Put its tasks back into the bag. One that keeps losing machines is held to be the cause."""
-    at_fault = cause is Cause.FAILED
+    at_fault = cause is Cause.FAILED and machine.offering.reliable
     for attempt in list(machine.attempts()):
         ran = attempt.task in machine.active
         run.tasks.lose(attempt)
+        if cause is Cause.STOPPED and attempt.given_up_at is None:
+            run.instances.cancel(attempt.task, attempt.attempt)
+        else:
+            run.instances.end(attempt.task, attempt.attempt, run.now, returned=False)
         if attempt.sampling:
             _sample_again(run, machine.cluster, attempt.task)
         if run.tasks.states[attempt.task] != TaskState.RUNNING:
             continue
         if ran and cause is Cause.STOPPED:  # else nobody knows until when it ran
             run.stopped(attempt.task, machine.cluster, run.now - attempt.since)
-        if at_fault and ran:
+        if (at_fault and ran) or attempt.task in machine.collecting:
             run.tasks.losses[attempt.task] = run.tasks.losses.get(attempt.task, 0) + 1
         poison = run.tasks.losses.get(attempt.task, 0) > run.settings.losses
         if poison and not _sampled_elsewhere(run, attempt.task):
@@ -184,6 +228,7 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
             put_back_if_alone(run, attempt.task)
     machine.active.clear()
     machine.queued.clear()
+    machine.collecting.clear()
 
 
 def kill_everything(run: Run) -> None:
@@ -200,11 +245,19 @@ def _failed(run: Run, task: TaskId) -> bool:
     failures = run.tasks.failures[task] = run.tasks.failures.get(task, 0) + 1
     if task in run.tasks.running:
         return False  # a copy may still succeed
-    if failures > run.settings.retries and not _sampled_elsewhere(run, task):
+    if failures > _retries(run, task) and not _sampled_elsewhere(run, task):
         run.tasks.give_up(task)
         return True
     run.tasks.put_back(task)
     return False
+
+
+def _retries(run: Run, task: TaskId) -> int:
+    if run.tasks.order is not None:
+        own = run.tasks.order.graph.steps[run.tasks.order.step_of(task)].retries
+        if own is not None:
+            return own
+    return run.settings.retries
 
 
 def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
@@ -219,11 +272,15 @@ def _sampled_elsewhere(run: Run, task: TaskId) -> bool:
 
 def _give_up_as_poison(run: Run, machine: Machine, attempt: Attempt) -> None:
     run.tasks.give_up(attempt.task)
+    losses = run.tasks.losses[attempt.task]
+    why = ""
+    if attempt.task in machine.collecting:
+        why = f"its files were lost with {losses} machines, the last before all had come"
     run.say(
-        f"task {attempt.task} given up: {run.tasks.losses[attempt.task]} machines broke down "
-        "while running it"
+        f"task {attempt.task} given up: "
+        + (why or f"{losses} machines broke down while running it")
     )
-    ending = Ending(attempt.task, attempt.attempt, Outcome.KILLED, run.now - attempt.since)
+    ending = Ending(attempt.task, attempt.attempt, Outcome.KILLED, run.now - attempt.since, why)
     run.out.append(Record(machine.id, (ending,)))
     pausing.failed(run, attempt.task, ending.why)
 

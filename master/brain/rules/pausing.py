@@ -8,13 +8,14 @@ from typing import Final
 
 from bats.common.messages import TaskId
 from bats.common.money import Money
-from bats.master.brain.books.alike import Alike
+from bats.master.brain.books.alike_failures import Alike
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask, Pause, Paused
-from bats.master.brain.rules import fleet, replanning, sampling
+from bats.master.brain.rules import replanning, sampling
+from bats.master.brain.rules.machines import fleet
 
 REASON: Final = "the bag is paused"
 """The reason for which machines of a paused run end."""
@@ -41,10 +42,17 @@ def failed(run: Run, task: TaskId, why: str) -> None:
         pause(run, words, task, again=True)
 
 
-def pause(run: Run, reason: str, task: TaskId | None = None, *, again: bool = False) -> None:
+def pause(
+    run: Run,
+    reason: str,
+    task: TaskId | None = None,
+    *,
+    again: bool = False,
+    budget: Money | None = None,
+) -> None:
     """Begin and buy nothing more. What runs may end within the time that is paid for."""
     machines = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
-    run.pause = Pause(reason, run.now, task, again, machines)
+    run.pause = Pause(reason, run.now, task, again, machines, budget)
     run.out.append(Paused(run.pause))
     for machine in run.pool.alive():
         for attempt in machine.queued:
@@ -56,12 +64,16 @@ def pause(run: Run, reason: str, task: TaskId | None = None, *, again: bool = Fa
 
 
 def rest(run: Run, machine: Machine) -> None:
-    """Rest a machine with room: what is paid for waits till that ends, free ones stop."""
-    if machine.offering.free and not machine.load:
+    """Rest a machine with room: what is paid for waits till that ends, free ones stop.
+
+    One whose files are still coming is looked at when they are here.
+    """
+    used = machine.load or machine.collecting
+    if machine.offering.free and not used:
         fleet.stop(run, machine, REASON)
         return
     run.pool.idle[machine.id] = None
-    if not machine.load:
+    if not used:
         run.pool.alarm(machine, machine.idle_until(run.now))
 
 

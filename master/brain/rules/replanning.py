@@ -7,10 +7,11 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.policies.provisioning import Aim
-from bats.master.brain.rules import fleet
-from bats.master.brain.rules.carrying_out import adopt, follow
+from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines.carrying_out import adopt, follow
 from bats.master.brain.views.outlook import Outlook, outlook
 from bats.master.brain.views.prospects import Ahead, can_hire, money_left
+from bats.master.brain.views.told.under_cap import whose_money
 
 
 def replan(run: Run, cause: str) -> None:
@@ -55,8 +56,9 @@ def _what_finishing_costs(run: Run) -> str:
     rest = f"the last {counted(run.tasks.waiting, 'task')}"
     if least is None:
         return f"no machine can be had to finish {rest}"
+    whose = f" of {whose_money(run)}" if run.ledger.capped else ""
     return (
-        f"{run.shown(money_left(run))} will hardly finish {rest}: that needs about "
+        f"{run.shown(money_left(run))}{whose} will hardly finish {rest}: that needs about "
         f"{run.shown(least)}; going on with what does most for the money"
     )
 

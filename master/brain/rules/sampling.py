@@ -1,5 +1,6 @@
 """The sampling phase: its machines are begun, and it ends when enough is known."""
 
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from bats.common.billing import charge
@@ -15,7 +16,8 @@ from bats.master.brain.learning.sample_size import caveat, sample_size
 from bats.master.brain.planning.schedules import FASTEST
 from bats.master.brain.policies.samplers import SHARE_OF_BAG, SHARE_OF_BUDGET
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import fleet
+from bats.master.brain.rules.machines import fleet
+from bats.master.brain.views.order import pilot
 
 UNASKED_ATUS = 3  # ATUs per machine that a sample may take while no budget is known
 UNASKED_SECONDS = 86400.0  # a machine's time that a sample may take while no budget is known
@@ -42,16 +44,20 @@ def begin(run: Run) -> None:
         return
     run.sample = _draw_sample(run)
     workers = run.sampler.machines(run, priced, run.sample.size) or _cheapest_first(run, priced)
+    if run.provisioner.learns_on and run.sampler.shared:
+        workers = _with_a_task(run, priced, workers, run.sample.size)
     if settings.budget is None:
         run.ledger.limit = Money(
             sum(
-                count
+                max(count, c.held_back)  # one at least, for when other bags leave it
                 * charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
                 for c, count in zip(priced, workers, strict=True)
             )
         )
-    for c, count in zip(priced, workers, strict=True):
-        fleet.start(run, c.index, count)
+    asked = [(fleet.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
+    kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
+    if kinds:
+        run.say(f"{kinds} to learn how long tasks take, by up to {run.sample.size} of them")
     words = caveat(run.sample.size, settings.tasks)
     if words is not None:
         run.say(words)
@@ -64,6 +70,8 @@ def complete(run: Run) -> bool:
         return bool(run.settings.known)
     if run.tasks.unfinished == 0:
         return True
+    if not plans_by_budget(run) and pilot.goes_on(run):
+        return False
     part = _taking_part(run)
     if not any(sample.observed[c.index] for c in part):
         return False
@@ -139,9 +147,7 @@ def least_mean(run: Run, c: ClusterState) -> float:
 
     Of tasks that have run on another kind already the ratio counts, of others their length.
     """
-    sample = run.sample
-    assert sample is not None
-    own = sample.observed[c.index]
+    own = observed(run, c)
     bounds = [
         (attempt.task, run.now - attempt.since)
         for machine in run.pool.living[c.index].values()
@@ -150,7 +156,7 @@ def least_mean(run: Run, c: ClusterState) -> float:
     everything = [*own.items(), *bounds]
     least = fmean([seconds for _, seconds in everything]) if everything else 0.0
     for other in run.clusters:
-        seen = sample.observed[other.index]
+        seen = observed(run, other)
         pairs = [(seconds, seen[task]) for task, seconds in everything if task in seen]
         if other is not c and pairs:
             ratio = sum(here for here, _ in pairs) / sum(there for _, there in pairs)
@@ -160,7 +166,6 @@ def least_mean(run: Run, c: ClusterState) -> float:
 
 def _price_of_task(run: Run, c: ClusterState) -> float | None:
     """The least price of an average task here; None while nothing is known."""
-    assert run.sample is not None
     mean = _mean_so_far(run, c) if enough(run, c) else least_mean(run, c) or None
     return None if mean is None else _price(c, mean)
 
@@ -217,12 +222,16 @@ def finish(run: Run) -> None:
 def continues(run: Run, machine: Machine) -> bool:
     """True if a machine begins tasks that must be paid, while the sample goes on elsewhere.
 
-    Without a budget, until the sample has its size or its share of the bag; within one, on the
-    kind that is cheapest as far as is known.
+    Each kind begins one. Without a budget, more until the sample has its size or its share of the
+    bag; within one, on the kind that is cheapest as far as is known.
     """
     sample = run.sample
     if sample is None:
         return False
+    if not _has_begun(run, sample, machine.cluster):
+        return True
+    if not plans_by_budget(run) and pilot.has_begun_too_little(run):
+        return True
     if run.settings.budget is None or run.settings.rule == ASK:
         begun = run.tasks.done + run.tasks.counts[TaskState.RUNNING]  # what fails tells nothing
         return begun < sample.size and begun * SHARE_OF_BAG < len(run.tasks)
@@ -231,11 +240,18 @@ def continues(run: Run, machine: Machine) -> bool:
     return _worth_another(run, run.clusters[machine.cluster])
 
 
+def _has_begun(run: Run, sample: Sample, cluster: int) -> bool:
+    """True if a kind has run something, or will run tasks that others have run."""
+    if sample.observed[cluster] or sample.left[cluster]:
+        return True
+    return any(machine.load for machine in run.pool.living[cluster].values())
+
+
 def start_all(run: Run) -> None:
     """Cost-blind: every machine that can be had and paid."""
     for c in run.clusters:
         if c.startable and not c.offering.free:
-            fleet.start(run, c.index, c.offering.max_machines)
+            fleet.start(run, c.index, run.provisioner.at_first(c))
 
 
 def restart(run: Run) -> int:
@@ -314,16 +330,48 @@ def _cheapest_first(run: Run, priced: list[ClusterState]) -> list[int]:
     return chosen
 
 
+def _with_a_task(
+    run: Run, priced: Sequence[ClusterState], workers: Sequence[int], size: int
+) -> Sequence[int]:
+    """No more machines than have a task of the sample each; one of each kind first, the cheap ones.
+
+    What the sample begins is told by `continues`; common tasks run on every kind.
+    """
+    tasks = len(run.tasks)
+    if run.settings.budget is None or run.settings.rule == ASK:
+        tasks = min(tasks, max(1, size), -(-tasks // SHARE_OF_BAG))
+        tasks = max(tasks, min(len(run.tasks), sum(1 for count in workers if count)))
+    by_price = sorted(range(len(priced)), key=lambda k: charge(priced[k].offering, 0.0))
+    kept = [0] * len(priced)
+    begun = 0  # by those that are kept
+    for turn in range(max(workers, default=0)):
+        for k in by_price:
+            if turn < workers[k] and begun < tasks:
+                kept[k] += 1
+                begun += priced[k].offering.slots if turn or len(run.tasks) <= len(priced) else 1
+    return kept
+
+
 def _taking_part(run: Run) -> list[ClusterState]:
     """Clusters with machines, or with machines still to come."""
-    return [c for c in run.clusters if run.pool.living[c.index] or _has_sample(run, c)]
+    return [c for c in run.clusters if run.pool.living[c.index] or observed(run, c)]
 
 
-def _has_sample(run: Run, c: ClusterState) -> bool:
-    return run.sample is not None and bool(run.sample.observed[c.index])
+def observed(run: Run, c: ClusterState) -> Mapping[TaskId, float]:
+    """The runtimes that the sample has shown there; none before it begins."""
+    return run.sample.observed[c.index] if run.sample is not None else {}
 
 
 def _mean_so_far(run: Run, c: ClusterState) -> float | None:
-    assert run.sample is not None
-    runtimes = run.sample.observed[c.index].values()
+    runtimes = observed(run, c).values()
     return sum(runtimes) / len(runtimes) if runtimes else None
+
+
+def leave_out(run: Run, task: TaskId) -> None:
+    """A sample waits for no task that nobody wants."""
+    if run.sample is None:
+        return
+    for left, waited_for in zip(run.sample.left, run.sample.open, strict=True):
+        waited_for.discard(task)
+        if task in left:
+            left.remove(task)

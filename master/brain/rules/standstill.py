@@ -35,7 +35,12 @@ def something_ended(run: Run) -> None:
 
 
 def gone(run: Run, machine: Machine) -> None:
-    """A machine ended; one that was asked to, with nothing begun, tells nothing."""
+    """A machine ended; one that was asked to, with nothing begun, tells nothing.
+
+    Nor does an unreliable one: that it is lost was to be expected.
+    """
+    if not machine.offering.reliable:
+        return
     if not machine.done_count and machine.charged_since is not None and machine.active:
         run.progress.fruitless += 1
 

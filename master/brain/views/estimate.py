@@ -12,6 +12,7 @@ from bats.master.brain.learning.profile import EXACT
 from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.timetable import Residual
 from bats.master.brain.views.known_runtimes import longer_than
+from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.readonly import ClusterView, RunView, TaskState
 
 FEW: Final = EXACT // 4
@@ -34,6 +35,8 @@ def estimate(run: RunView) -> Estimate:
     if known.count <= FEW:
         sample = completed(sample, list(longer_than(run, run.pool.alive()).values()))
     spread, noise = spread_and_error(sample, known.count, known.longest, run.tasks.waiting)
+    left = work_left(run)
+    noise = noise if left.noise is None else left.noise
     residual = Residual(sample)
     longer = fmean(sample) / known.mean_done
     return Estimate(residual, spread, longer, noise, _waiting(run, residual))
@@ -56,7 +59,7 @@ def typical_seconds(run: RunView, c: ClusterView) -> float:
 
 def _waiting(run: RunView, residual: Residual) -> float:
     """The tasks that wait. One that was stopped is no average task: it takes longer than it had."""
-    return run.tasks.waiting + math.fsum(
+    return work_left(run).tasks + math.fsum(
         residual.lasts(run.outlasted(task)) / residual.mean - 1
         for task in run.tasks.stopped
         if run.tasks.states[task] == TaskState.WAITING

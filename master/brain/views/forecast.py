@@ -5,19 +5,24 @@ takes longer than an event may. What is shown of a schedule is what its median r
 Te and Be know neither machines that stand or still have to start, nor whole tasks and the tail.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
+from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money
+from bats.master.brain.learning.experience import completed_by
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import plan_of
 from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
-from bats.master.brain.prediction.predictors import Question, Standing
-from bats.master.brain.views.known_runtimes import known_runtimes
+from bats.master.brain.prediction.predictors import Question, Standing, predict
+from bats.master.brain.views.known_runtimes import known_runtimes, longer_than
+from bats.master.brain.views.order.order_left import order_left, step_samples
 from bats.master.brain.views.outlook import pace
-from bats.master.brain.views.readonly import MachineState, MachineView, RunView
+from bats.master.brain.views.readonly import MachineState, MachineView, Phase, RunView
 
 
 def promised(run: RunView) -> tuple[Schedule, ...]:
@@ -55,6 +60,7 @@ def questions(
     if ends_at is None and run.settings.deadline_seconds is not None:
         ends_at = run.began_at + run.settings.deadline_seconds
     means = run.provisioner.means(run)
+    order = order_left(run)
     asked = []
     for schedule in schedules:
         allowed = allowance(schedule, left)
@@ -72,9 +78,30 @@ def questions(
                 seed=run.settings.seed,
                 standing=standing,
                 means=means and replace(means, money=_money(run, schedule, allowed)),
+                order=order,
             )
         )
     return tuple(asked)
+
+
+def paying_for_order(run: RunView, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    """Schedules of a workflow, with the money and the time that its order takes, at the worst.
+
+    Machines wait for tasks that are not ready, and paid time is lost: Be of the formulas knows none
+    of that. One more ATU of each machine is for what a run does otherwise than these.
+    """
+    found = []
+    for schedule, question in zip(schedules, questions(run, schedules), strict=True):
+        told = predict(replace(question, budget=None, quick=True))
+        spare = sum(
+            count * c.offering.price
+            for count, c in zip(schedule.mix, question.clusters, strict=True)
+        )
+        needed = Money(max(schedule.budget, told.cost + spare))
+        makespan = max(schedule.makespan_seconds, told.median_seconds)
+        cost = Money(max(schedule.cost, told.median_cost))
+        found.append(replace(schedule, budget=needed, makespan_seconds=makespan, cost=cost))
+    return tuple(found)
 
 
 def _money(run: RunView, schedule: Schedule, allowed: Money) -> Money:
@@ -121,4 +148,121 @@ def foretold(schedules: Sequence[Schedule], bounds: Sequence[Bounds]) -> tuple[S
     return tuple(
         replace(s, bounds=b, makespan_seconds=b.median_seconds, cost=b.median_cost)
         for s, b in zip(schedules, bounds, strict=True)
+    )
+
+
+def told(run: RunView) -> tuple[Schedule, ...]:
+    """The offers as foretold, and what was told of a plan that is none of them.
+
+    A limit of the user's own decides without offers: then its plan is all that is told.
+    """
+    choice = run.choice
+    offers = choice.offered.schedules if choice.offered else ()
+    own = choice.told.schedules if choice.told else ()
+    return (*offers, *(one for one in own if one.name not in {offer.name for offer in offers}))
+
+
+def planned(run: RunView) -> tuple[Schedule, ...]:
+    """The schedules that may be chosen of, as planned; once one is chosen, that alone."""
+    schedules = promised(run)
+    return tuple(one for one in schedules if run.choice.name in ("", one.name))
+
+
+# --- for who runs the bag ahead ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StandingMachine:
+    """A machine that lives."""
+
+    id: MachineId
+    cluster: int
+    slots: int
+    state: MachineState
+    requested_at: float
+    charged_since: float | None
+    active: tuple[tuple[TaskId, int, float], ...]  # task, attempt, since when
+    queued: tuple[tuple[TaskId, int], ...]
+    collecting: tuple[tuple[TaskId, int, float], ...]  # ended; what they left is on its way
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Runtimes are canonical, in seconds."""
+
+    now: float
+    seed: int
+    choosing: bool  # nothing has been chosen yet
+    decided: bool  # nothing that is told changes what may be spent
+    tasks: int  # of the whole bag
+    unfinished: int
+    runtimes: tuple[float, ...]  # completed by what still runs; empty while nothing is known
+    experienced: tuple[float, ...]  # the same, completed by what earlier bags tell of the shape
+    longer_than: Mapping[TaskId, float]  # of tasks that run or were stopped
+    lines: tuple[Line, ...]  # to each cluster
+    start_seconds: tuple[float, ...]  # of each cluster, from request to joining
+    boot_seconds: tuple[float, ...]  # the part of that which is charged
+    machines: tuple[StandingMachine, ...]
+    spent: Money
+    budget: Money | None  # the user's own
+    due_at: float | None
+    steps: tuple[tuple[int, tuple[float, ...]], ...] = ()  # of a workflow: tasks, known runtimes
+
+
+def foreknown(run: RunView) -> Known:
+    elapsed = longer_than(run, run.pool.alive())
+    done = list(run.canonical.sample()) if run.canonical.count else []
+    runtimes = tuple(completed(done, list(elapsed.values()))) if done else ()
+    return Known(
+        run.now,
+        run.settings.seed,
+        run.phase is Phase.CHOOSING,
+        run.choice.budget is not None or run.choice.told is not None,
+        len(run.tasks),
+        run.tasks.unfinished,
+        runtimes,
+        completed_by(runtimes, *_earlier(run)),
+        elapsed,
+        tuple(c.line for c in run.clusters),
+        tuple(c.start_seconds for c in run.clusters),
+        tuple(c.boot_seconds for c in run.clusters),
+        tuple(_machine(machine) for machine in run.pool.alive()),
+        run.provisioner.time.spent(run),
+        run.choice.budget,
+        run.due_at,
+        _steps(run),
+    )
+
+
+def _steps(run: RunView) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    graph = run.settings.graph
+    if graph is None or run.steps is None:
+        return ()
+    samples = step_samples(run, run.steps, graph)
+    return tuple(
+        (step.tasks, tuple(sample)) for step, sample in zip(graph.steps, samples, strict=True)
+    )
+
+
+def _earlier(run: RunView) -> tuple[list[float], float]:
+    """The runtimes of earlier bags, canonical, on the kind that tells most; and their weight."""
+    settings = run.settings
+    if not settings.learned:
+        return [], 0.0
+    best = max(range(len(settings.learned)), key=lambda k: settings.learned_weight[k])
+    line = run.clusters[best].line
+    return [line.back(seconds) for seconds in settings.learned[best]], settings.learned_weight[best]
+
+
+def _machine(machine: MachineView) -> StandingMachine:
+    return StandingMachine(
+        machine.id,
+        machine.cluster,
+        machine.slots,
+        machine.state,
+        machine.requested_at,
+        machine.charged_since,
+        tuple((one.task, one.attempt, one.since) for one in machine.active.values()),
+        tuple((one.task, one.attempt) for one in machine.queued),
+        tuple((one.task, one.attempt, one.since) for one in machine.collecting.values()),
     )

@@ -1,6 +1,6 @@
 """Investments in what runs: what it should still take, and what may be spent beside it.
 
-Nothing here changes the books; `holding` does.
+Nothing here changes the books; `reserving` does.
 """
 
 import math

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.readonly import MachineState, MachineView, RunView
 
 
@@ -55,14 +56,14 @@ def outlook(
     run: RunView, clusters: tuple[Cluster, ...], without: MachineView | None = None
 ) -> Outlook:
     """`clusters` carry the current T_i; `without` asks what the other machines would do."""
-    n_e = run.tasks.waiting
+    n_e = math.ceil(work_left(run).tasks)
     n_p = 0
     speed = free_speed = 0.0
     until = 0.0 if run.plan is None else run.plan.at + run.plan.makespan_seconds
     for machine in run.pool.alive():
         if machine is without or machine.state not in (MachineState.UP, MachineState.REQUESTED):
             continue
-        if not run.clusters[machine.cluster].profile.count:
+        if not run.clusters[machine.cluster].profile.count or not machine.slots:
             continue
         p = pace(run, machine, clusters[machine.cluster])
         if machine.offering.free:

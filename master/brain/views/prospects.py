@@ -253,13 +253,25 @@ def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
             found.append((group, machines))
         room = min(
             offering.max_machines - len(run.pool.living[c.index]),
-            math.ceil(run.tasks.waiting / offering.slots),
+            math.ceil(_could_be_used(run, c) / offering.slots),
         )
         if hiring and c.startable and not offering.free and room > 0:
             wait, first = c.start_seconds, first_atus(offering)
             paid = wait - c.boot_seconds - offering.boundary_seconds
             found.append((Group(c.index, offering, room, T, wait, paid, first, fresh=True), []))
     return found
+
+
+def _could_be_used(run: RunView, c: ClusterView) -> int:
+    """The tasks for which new machines of a kind may have a slot soon.
+
+    Those of a workflow that only become ready later want machines later.
+    """
+    if run.settings.graph is None:
+        return run.tasks.waiting
+    there = sum(m.slots for m in run.pool.living[c.index].values() if m.staying)
+    more = (c.offering.max_machines - len(run.pool.living[c.index])) * c.offering.slots
+    return max(0, run.tasks.soon_at_once(there + max(0, more)) - there)
 
 
 def _held_atus(run: RunView, machine: MachineView) -> int:

@@ -5,22 +5,29 @@ refuses whoever would change something through them.
 """
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
-from bats.common.offering import Offering
+from bats.master.brain.books.choice import Told
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import Planner
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import Pause
+from bats.master.brain.protocol.events import Allotted
 from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.views.machine_views import (
+    ClusterView,
+    MachineView,
+    ProfileView,
+    StepsView,
+)
+from bats.master.brain.views.task_views import AttemptView, InstancesView, TasksView
 
 if TYPE_CHECKING:
     from bats.master.brain.policies.provisioning import Provisioner
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AttemptView",
     "ClusterView",
+    "InstancesView",
     "LedgerView",
     "MachineState",
     "MachineView",
@@ -38,159 +46,10 @@ __all__ = [
     "ProfileView",
     "RunView",
     "SampleView",
+    "StepsView",
     "TaskState",
     "TasksView",
 ]
-
-
-class AttemptView(Protocol):
-    """One execution, queued or running on a machine."""
-
-    @property
-    def task(self) -> TaskId: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def machine(self) -> MachineId: ...
-    @property
-    def since(self) -> float:
-        """The time when it got a slot."""
-        ...
-
-    @property
-    def sampling(self) -> bool:
-        """True if it is wanted for its runtime even when the task is done elsewhere."""
-        ...
-
-
-class TasksView(Protocol):
-    def __len__(self) -> int: ...
-    @property
-    def states(self) -> Sequence[int]:
-        """The `TaskState` of each task."""
-        ...
-
-    @property
-    def counts(self) -> Sequence[int]:
-        """The number of tasks in each `TaskState`."""
-        ...
-
-    @property
-    def running(self) -> Mapping[TaskId, Sequence[AttemptView]]: ...
-    @property
-    def stopped(self) -> Mapping[TaskId, tuple[int, float]]:
-        """The cluster on which an attempt was stopped, and after how long."""
-        ...
-
-    @property
-    def waiting(self) -> int: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def unfinished(self) -> int: ...
-    @property
-    def in_flight(self) -> int: ...
-
-
-class MachineView(Protocol):
-    @property
-    def id(self) -> MachineId: ...
-    @property
-    def cluster(self) -> int: ...
-    @property
-    def offering(self) -> Offering: ...
-    @property
-    def state(self) -> MachineState: ...
-    @property
-    def requested_at(self) -> float: ...
-    @property
-    def charged_since(self) -> float | None: ...
-    @property
-    def joined_at(self) -> float | None: ...
-    @property
-    def slots(self) -> int: ...
-    @property
-    def atus(self) -> int:
-        """The number of ATUs that are reserved, the running one included."""
-        ...
-
-    @property
-    def nr(self) -> int:
-        """The number of ATUs that the plan still has for it beyond the reserved ones."""
-        ...
-
-    @property
-    def leaving(self) -> bool:
-        """True if it goes at the end of its reserved ATUs."""
-        ...
-
-    @property
-    def draining(self) -> str:
-        """The reason why it gets no more tasks; "" when it does."""
-        ...
-
-    @property
-    def active(self) -> Mapping[TaskId, AttemptView]: ...
-    @property
-    def queued(self) -> Sequence[AttemptView]: ...
-    @property
-    def done_count(self) -> int: ...
-    @property
-    def done_seconds(self) -> float: ...
-    @property
-    def staying(self) -> bool: ...
-    @property
-    def load(self) -> int: ...
-    def attempts(self) -> Iterable[AttemptView]: ...
-    def billed_until(self, now: float) -> float: ...
-    def paid_until(self, now: float) -> float: ...
-    def stop_by(self, now: float) -> float: ...
-    def idle_until(self, now: float) -> float: ...
-
-
-class ProfileView(Protocol):
-    """Runtimes as far as they are known."""
-
-    @property
-    def count(self) -> int: ...
-    @property
-    def longest(self) -> float: ...
-    @property
-    def mean_done(self) -> float: ...
-    @property
-    def spread(self) -> float: ...
-    def tail_mean(self, tau: float) -> float: ...
-    def share_within(self, seconds: float) -> float: ...
-    def sample(self) -> Sequence[float]: ...
-
-
-class ClusterView(Protocol):
-    """An offering, and what is known of it."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def offering(self) -> Offering: ...
-    @property
-    def profile(self) -> ProfileView: ...
-    @property
-    def sampled(self) -> ProfileView:
-        """The runtimes that have ended here while the sample goes on."""
-        ...
-
-    @property
-    def line(self) -> Line:
-        """The line from the canonical cluster to this one."""
-        ...
-
-    @property
-    def startable(self) -> bool: ...
-    @property
-    def start_seconds(self) -> float: ...
-    @property
-    def boot_seconds(self) -> float: ...
-    @property
-    def with_its_boot(self) -> Offering: ...
 
 
 class SampleView(Protocol):
@@ -213,6 +72,8 @@ class SampleView(Protocol):
 class LedgerView(Protocol):
     @property
     def limit(self) -> Money | None: ...
+    @property
+    def capped(self) -> bool: ...
     @property
     def settled(self) -> Money: ...
     @property
@@ -260,6 +121,22 @@ class ChoiceView(Protocol):
     def delta_n(self) -> int: ...
     @property
     def cushion(self) -> Money: ...
+    @property
+    def asked(self) -> Told | None:
+        """Schedules of which it is being found out what they come to."""
+        ...
+
+    @property
+    def offered(self) -> Told | None: ...
+    @property
+    def told(self) -> Told | None:
+        """The promise that came with what was chosen."""
+        ...
+
+    @property
+    def looks(self) -> Sequence[Told]:
+        """The same at each look since."""
+        ...
 
 
 class RunView(Protocol):
@@ -285,17 +162,30 @@ class RunView(Protocol):
     @property
     def began_at(self) -> float: ...
     @property
+    def due_at(self) -> float | None: ...
+    @property
     def phase(self) -> Phase: ...
     @property
     def tasks(self) -> TasksView: ...
     @property
     def clusters(self) -> Sequence[ClusterView]: ...
     @property
+    def instances(self) -> InstancesView: ...
+    @property
     def pool(self) -> PoolView: ...
     @property
     def ledger(self) -> LedgerView: ...
     @property
+    def cap(self) -> Allotted: ...
+    @property
+    def waits_for_cap(self) -> bool: ...
+    @property
     def canonical(self) -> ProfileView: ...
+    @property
+    def steps(self) -> StepsView | None:
+        """Runtimes by step; None of a bag."""
+        ...
+
     @property
     def sample(self) -> SampleView | None: ...
     @property

@@ -1,20 +1,20 @@
 """`bats clouds init|show|check|prices`: the file of machines that can be had."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import click
 
 from bats.common.errors import UsageError
+from bats.common.money import Money
 from bats.master.cli.base import Command as _Command
 from bats.master.cli.base import Common, Group, common, run
 from bats.master.cli.display.formatting import amount, duration, table
 
 if TYPE_CHECKING:
     from bats.deploy.trial import Trial
-    from bats.master.clouds.reading import Clouds
+    from bats.master.clouds.clouds import Clouds
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
@@ -66,13 +66,31 @@ def clouds() -> None:
     """Writes, checks and shows the clouds file: which machines can be had, at what price."""
 
 
+class _Found(TypedDict):
+    price: Money | None
+    priced: str
+
+
+class _PricedOffering(TypedDict):
+    name: str
+    price: Money
+    found: _Found
+    error: str
+    written: bool
+
+
+class _Priced(TypedDict):
+    file: str
+    offerings: list[_PricedOffering]
+
+
 @clouds.command(cls=_Command, epilog="\b\nExamples:\n  bats clouds init > bats-clouds.toml")
 @common
 def init(common: Common) -> None:
     """Prints a clouds file to start from, with what this computer can reach."""
     del common
+    from bats.master.clouds.discovery import look_around
     from bats.master.clouds.example import example
-    from bats.master.clouds.found import look_around
 
     print(example(look_around()), end="")
 
@@ -98,7 +116,7 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
     facts = {
         "file": found.path,
         "currency": found.currency,
-        "offerings": [asdict(one) for one in found.offerings],
+        "offerings": found.offerings,
     }
     rows = [
         (
@@ -113,8 +131,8 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
         for one in found.offerings
     ]
     head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU", "priced")
-    common.facts(facts, lambda: f"{found.path or 'no clouds file: this computer'}\n"
-                 + table(head, rows))  # fmt: skip
+    said = f"{found.path or 'no clouds file: this computer'}\n" + table(head, rows)
+    common.facts(facts, lambda: said)
 
 
 def _script(common: Common, found: "Clouds", name: str) -> str:
@@ -150,7 +168,6 @@ def check(
 
     What that costs is told; machines of an offering that has no price cost nothing.
     """
-    from bats.common.money import Money
     from bats.master.clouds.checking import check as try_all
     from bats.master.clouds.reading import clouds as read
 
@@ -162,7 +179,7 @@ def check(
     told = run(
         try_all(wanted, common.state, start=not no_start, patience_seconds=wait, note=common.note)
     )
-    facts = {"file": found.path, "offerings": [asdict(one) | {"ok": one.ok} for one in told]}
+    facts = {"file": found.path, "offerings": told}
 
     def text() -> str:
         rows = [
@@ -233,5 +250,5 @@ def prices(common: Common, file: Path | None, write: bool) -> int:
         for one in told
     ]
     head = ("offering", "an hour by the file", "now", "priced", "")
-    common.facts(facts, lambda: table(head, rows))
+    common.facts(facts, lambda: table(head, rows), _Priced)
     return 2 if any(one.error for one in told) else 0

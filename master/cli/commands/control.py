@@ -1,13 +1,36 @@
-"""`bats cancel`, `bats retry` and `bats resume`: the user's word to a bag."""
+"""`bats allow`, `cancel`, `pause` and the like: the user's word to a bag; `bats cap`: to all."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import click
 
-from bats.common.errors import UnreachableError
+from bats.common.errors import UnreachableError, UsageError
+from bats.common.money import currency_apart, money
+from bats.master.api import replies
+from bats.master.api.requests import (
+    Allow,
+    Cancel,
+    GetBags,
+    GetCaps,
+    LeaveOut,
+    Pause,
+    RemoveCap,
+    Resume,
+    Retry,
+    SetCap,
+    Weigh,
+)
+from bats.master.cli.access import has_store
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.connection import has_store
-from bats.master.cli.display.formatting import count
-from bats.master.cli.questions import ask, bag_argument
-from bats.master.client import Client
+from bats.master.cli.display.caps import in_words as caps_in_words
+from bats.master.cli.display.formatting import amount, count
+from bats.master.cli.questions import BagName, ask, bag_argument, change, limits
+from bats.master.client import Bag, Client
+
+_MOST_DROPPED: Final = 10_000_000
+_DONE: Final = ("complete", "with failures")
 
 
 @command(
@@ -21,10 +44,68 @@ bats cancel 3 --reason "wrong seed"
 @common
 def cancel(common: Common, bag: int | str, reason: str) -> None:
     """Ends a bag: running tasks are killed, machines stopped, results kept."""
-    facts = ask(common, "cancel", bag=bag, reason=reason)
-    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
-        f"Bag {facts['bag']} is cancelled; what is done is kept: bats results {facts['bag']}"
-    ))  # fmt: skip
+    change(
+        common,
+        Cancel(bag, reason),
+        lambda of: f"Bag {of['bag']} is cancelled; what is done is kept: bats results {of['bag']}",
+    )
+
+
+@command(
+    examples="""
+bats allow --budget 12.50       the newest bag may cost so much in all
+bats allow 3 --deadline 2h      and take so long from its beginning
+"""
+)
+@bag_argument
+@click.option("--budget", help="What all of it may cost at most.")
+@click.option("--deadline", help="When it should be done, from its beginning.")
+@common
+def allow(common: Common, bag: int | str, budget: str | None, deadline: str | None) -> None:
+    """Allows a bag more money or time; what was chosen stays.
+
+    One that waits for money goes on at once, and so does one that had run out of it.
+    """
+    if budget is None and deadline is None:
+        raise click.UsageError("Give --budget, --deadline or both.")
+    at_most, within = limits(budget, deadline)
+    change(common, Allow(bag, at_most, within), partial(_allowed, deadline))
+
+
+def _allowed(deadline: str | None, facts: replies.Allowed) -> str:
+    said = f"Bag {facts['bag']} goes on"
+    if facts["budget"] is not None:
+        said += f", for {amount(facts['budget'], facts['currency'])} in all at most"
+    return said + (f", to be done {deadline} after its beginning." if deadline else ".")
+
+
+@command(
+    examples="""
+bats drop last 17 18            leaves two tasks out
+bats drop 3 900:999             and a hundred
+"""
+)
+@bag_argument
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK|FIRST:LAST...")
+@common
+def drop(common: Common, bag: int | str, tasks: tuple[str, ...]) -> None:
+    """Does without tasks that wait or run, so that time or money lasts for the others."""
+    numbers = [number for written in tasks for number in _numbers(written)]
+    change(
+        common,
+        LeaveOut(bag, tasks=numbers),
+        lambda of: f"Bag {of['bag']} does without {count(of['tasks'], 'task')}.",
+    )
+
+
+def _numbers(written: str) -> range:
+    first, colon, last = written.partition(":")
+    if not first.isdecimal() or (colon and not last.isdecimal()):
+        raise click.UsageError(f"{written!r} is no task: give its number, or FIRST:LAST.")
+    low, high = int(first), int(last or first)
+    if not low <= high < low + _MOST_DROPPED:
+        raise click.UsageError(f"{written}: the first is not above the last, within ten millions.")
+    return range(low, high + 1)
 
 
 @command(
@@ -41,37 +122,88 @@ def retry(common: Common, bag: int | str, failed: bool, tasks: tuple[int, ...]) 
     """Tries failed tasks again, also of a bag that has ended."""
     if failed and tasks:
         raise click.UsageError("--failed means all failed tasks; leave it or --task out.")
-    facts = ask(common, "retry", bag=bag, tasks=list(tasks) or "failed")
-    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
-        f"Bag {facts['bag']}: {count(facts['tasks'], 'task')} to be tried again."
-    ))  # fmt: skip
+    change(
+        common,
+        Retry(bag, list(tasks) or "failed"),
+        lambda of: f"Bag {of['bag']}: {count(of['tasks'], 'task')} to be tried again.",
+    )
 
 
 @command(
     examples="""
-bats resume                the newest bag
-bats resume 3
+bats pause                 the newest bag
+bats pause 3 --reason "the licence server is down"
 """
 )
 @bag_argument
+@click.option("--reason", default="paused by the user", help="Kept with the bag.")
 @common
-def resume(common: Common, bag: int | str) -> int:
+def pause(common: Common, bag: int | str, reason: str) -> None:
+    """Lets a bag stand still: it begins and buys nothing; what runs may end in its paid time."""
+    change(
+        common,
+        Pause(bag, reason),
+        lambda of: f"Bag {of['bag']} is paused; it goes on with: bats resume {of['bag']}",
+    )
+
+
+@command(
+    examples="""
+bats weigh 3 2             bag 3 counts twice: it gets two parts where others get one
+bats weigh 3 --priority 1  before all of a lower priority, with `bats master --sharing priority`
+"""
+)
+@bag_argument
+@click.argument("weight", type=click.IntRange(1, 1000), required=False)
+@click.option("--priority", type=click.IntRange(-1000, 1000),
+              help="Higher ones come first, if the master shares by priority.")  # fmt: skip
+@common
+def weigh(common: Common, bag: int | str, weight: int | None, priority: int | None) -> None:
+    """Gives a bag another part of the machines that bags share, while they run."""
+    if weight is None and priority is None:
+        raise click.UsageError("Say a weight, a --priority, or both.")
+    change(
+        common,
+        Weigh(bag, weight, priority),
+        lambda of: f"Bag {of['bag']} has weight {of['weight']} and priority {of['priority']}.",
+    )
+
+
+@command(
+    examples="""
+bats resume                the newest bag; if that is done, the newest that stands still
+bats resume 3
+"""
+)
+@click.argument("bag", type=BagName(), required=False)
+@common
+def resume(common: Common, bag: int | str | None) -> int:
     """Goes on with a bag that stands still: paused, cancelled, or left by its master.
 
     Where no master runs it is run here, like `bats run`. What failed alike and paused it is tried
     again; what else failed is for `bats retry`.
     """
+    if bag is None:
+        bag = to_resume(ask(common, GetBags())["bags"])
     try:
-        facts = ask(common, "resume", bag=bag)
+        change(common, Resume(bag), _resumed)
     except UnreachableError:
         if common.access or not has_store(common):
             raise
         return _here(common, bag)
-    common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
-        f"Bag {facts['bag']} goes on"
-        + (" as soon as the one that runs has ended." if facts["state"] == "queued" else ".")
-    ))  # fmt: skip
     return 0
+
+
+def _resumed(facts: replies.Told) -> str:
+    return f"Bag {facts['bag']} goes on" + (" in a moment." if facts["state"] == "queued" else ".")
+
+
+def to_resume(bags: Sequence[replies.BagLine]) -> int | str:
+    """The bag that is meant if none is named. What was cancelled before the newest stays so."""
+    still = [one["bag"] for one in bags if one.get("paused") or one.get("unserved_since")]
+    if still and bags[-1]["state"] in _DONE:
+        return still[-1]
+    return "last"
 
 
 def _here(common: Common, bag: int | str) -> int:
@@ -87,10 +219,48 @@ def _here(common: Common, bag: int | str) -> int:
 
     async def begun(client: Client, _: str) -> int:
         if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves
-            await client.ask("resume", bag=number)
+            await Bag(client, number).resume()
         common.note(f"bag {number} ({known.name}) goes on")
         return number
 
     settings = known.settings
     place = Place(settings.offerings, settings.currency)
     return run(Run(common, place, settings.rule, begun, person=is_person(common)).all())
+
+
+@command(
+    examples="""
+bats cap                                     what stands, what is left, and until when
+bats cap set 5 --per day                     all bags together, no more than $5 a day
+bats cap set 100 --per month --user ann --zone Europe/Berlin
+bats cap set 500                             for good
+bats cap remove --per day
+"""
+)
+@click.argument("what", type=click.Choice(["show", "set", "remove"]), default="show",
+                metavar="[set|remove]")  # fmt: skip
+@click.argument("at_most", default="", metavar="[AMOUNT]")
+@click.option("--per", type=click.Choice(["day", "week", "month", "ever"]), default="ever",
+              help="The time in which so much may be spent (ever: for good).")  # fmt: skip
+@click.option("--user", default="", help="Only the bags of this user.")
+@click.option("--zone", default="", help="The time zone of days, as Europe/Berlin (UTC).")
+@common
+def cap(common: Common, what: str, at_most: str, per: str, user: str, zone: str) -> None:
+    """Caps what all bags of a master, or of a user, may spend in all.
+
+    Nothing is bought that cannot be reserved under every cap. What does not fit waits for the next
+    day, week or month; machines that cost nothing go on.
+    """
+    if bool(at_most) != (what == "set"):
+        raise click.UsageError("`set` needs an amount, others none.")
+    if what == "set":
+        try:
+            wanted = money(currency_apart(at_most)[0])
+        except ValueError as error:
+            raise UsageError(f"{error}.") from None
+        told = ask(common, SetCap(amount=wanted, period=per, user=user, zone=zone))
+    elif what == "remove":
+        told = ask(common, RemoveCap(period=per, user=user))
+    else:
+        told = ask(common, GetCaps())
+    common.facts(told, lambda: caps_in_words(told["caps"]), replies.Caps)

@@ -1,14 +1,23 @@
-"""`bats explain`: what stands behind a bag's plan, or what became of one task and why."""
+"""`bats explain`: the reasons behind a plan or a task; `bats learned`: what bags have taught."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from bats.common.errors import UnreachableError
+from bats.master.api import replies
+from bats.master.api.requests import (
+    Explain,
+    Forget,
+    GetDecisions,
+    GetFailures,
+    GetLearned,
+    GetTask,
+)
 from bats.master.cli.base import Common, command, common
-from bats.master.cli.display.bag_status import failure_lines
-from bats.master.cli.display.formatting import count, duration, mix
+from bats.master.cli.display.bag_status import failure_lines, state_in_words
+from bats.master.cli.display.formatting import count, duration, mix, shortened, table
 from bats.master.cli.questions import ask, bag_argument
 
 PLAN = "plan"
@@ -18,6 +27,9 @@ def plan_or_task(written: str) -> int | str:
     if written != PLAN and not written.isdecimal():
         raise click.BadParameter(f"{written!r} is neither `plan` nor the number of a task.")
     return written if written == PLAN else int(written)
+
+
+_WIDEST = 60  # of a command
 
 
 @command(
@@ -32,19 +44,17 @@ bats explain 3 17          task 17 of bag 3: why is it late, why did it fail
 @common
 def explain(common: Common, bag: int | str, what: int | str) -> None:
     """Answers why: of a bag's plan, or of one task."""
-    if what != PLAN:
+    if isinstance(what, int):
         task = what
-        story = ask(common, "task", bag=bag, task=task)
-        common.facts(story, lambda: _task(story))
+        story = ask(common, GetTask(bag, task=task))
+        common.facts(story, lambda: _task(story), replies.Task)
         return
-    try:
-        facts = ask(common, "explain", bag=bag)
-    except UnreachableError:  # of a bag that nobody serves its decisions are left
-        facts = ask(common, "status", bag=bag)
-    if facts.get("failed"):
-        facts["failures"] = ask(common, "failures", bag=facts["bag"])["failures"]
-    facts["decisions"] = ask(common, "decisions", bag=facts["bag"])["decisions"]
-    common.facts(facts, lambda: _plan(facts))
+    status: replies.Status = ask(common, Explain(bag))
+    number = status["bag"]
+    if status.get("failed"):
+        status["failures"] = ask(common, GetFailures(number))["failures"]
+    facts = {**status, "decisions": ask(common, GetDecisions(number))["decisions"]}
+    common.facts(facts, lambda: _plan(facts), replies.Explanation)
 
 
 def _plan(facts: Mapping[str, Any]) -> str:
@@ -79,9 +89,9 @@ def _plan(facts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _task(story: Mapping[str, Any]) -> str:
+def _task(story: replies.Task) -> str:
     lines = [
-        f"task {story['task']} of bag {story['bag']}: {story['state']}",
+        f"task {story['task']} of bag {story['bag']}: {state_in_words(story['state'])}",
         f"  {story['command']}",
     ]
     for one in story["running"]:
@@ -91,17 +101,58 @@ def _task(story: Mapping[str, Any]) -> str:
             f"  attempt {one['attempt']}: {one['state']}{since} on {one['cluster']} "
             f"{one['machine']}{why}"
         )
-    for one in story["attempts"]:
+    for ended in story["attempts"]:
         lines.append(
-            f"  attempt {one['attempt']}: {one['outcome']} with exit code {one['exit_code']} after "
-            f"{duration(one['wall_seconds'])} on {one['cluster']} {one['machine']}"
+            f"  attempt {ended['attempt']}: {ended['outcome']} with exit code {ended['exit_code']} "
+            f"after {duration(ended['wall_seconds'])} on {ended['cluster']} {ended['machine']}"
         )
-        if one["outcome"] != "done" and one["excerpt"]:
-            lines += [f"    | {line}" for line in one["excerpt"].strip().split("\n")[-5:]]
+        if ended["outcome"] != "done" and ended["excerpt"]:
+            lines += [f"    | {line}" for line in ended["excerpt"].strip().split("\n")[-5:]]
     if story.get("losses"):
         lines.append(f"  it lost its machine {count(story['losses'], 'time')}")
     if story.get("failures") and story["state"] in {"waiting", "running"}:
         lines.append(f"  it failed {count(story['failures'], 'time')}, and is tried again")
     if waits := story.get("waits"):
-        lines.append(f"  it waits: {waits}")
+        lines.append(f"  it waits {waits}" if waits.startswith("for ") else f"  it waits: {waits}")
     return "\n".join(lines)
+
+
+@command(
+    examples="""
+bats learned                                what is known of commands that ran before
+bats learned --forget 'python sim.py {x}'   it does other work now
+bats learned --forget-all
+"""
+)
+@click.option("--forget", metavar="COMMAND", help="Forget what was learned of this command.")
+@click.option("--forget-all", is_flag=True, help="Forget everything.")
+@common
+def learned(common: Common, forget: str | None, forget_all: bool) -> None:
+    """Shows what earlier bags tell of a command's runtimes: offers of the next bag count on it."""
+    if forget is not None and forget_all:
+        raise click.UsageError("--forget-all forgets everything; leave --forget out.")
+    if forget is not None or forget_all:
+        forgotten = ask(common, Forget(forget))
+        number = count(forgotten["commands"], "command")
+        common.facts(forgotten, lambda: f"Forgotten: what was learned of {number}.")
+        return
+    known = ask(common, GetLearned())
+    common.facts(known, lambda: _lessons(known))
+
+
+def _lessons(known: replies.Learned) -> str:
+    if not known["learned"]:
+        return "Nothing has been learned yet: no bag has ended."
+    now = time.time()
+    rows = [
+        (
+            shortened(one["command"], _WIDEST),
+            one["offering"],
+            f"{one['tasks']:,}",
+            duration(one["mean_seconds"]),
+            duration(one["longest_seconds"]),
+            f"{duration(max(0.0, now - one['at']))} ago",
+        )
+        for one in known["learned"]
+    ]
+    return table(("command", "machines", "tasks", "mean", "longest", "last"), rows)

@@ -1,14 +1,17 @@
 """`bats logs`: what a task wrote, or writes."""
 
 import sys
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator
 
 import click
 
+from bats.master.api.asking import ask, parts
+from bats.master.api.replies import Log
+from bats.master.api.requests import GetLog, GetResults, GetStatus
+from bats.master.cli.access import look
 from bats.master.cli.archive import Archive
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.connection import look
+from bats.master.cli.display.terminal import put
 from bats.master.cli.questions import BagName
 from bats.master.client import Bag, Client, Output, follow_log
 
@@ -39,6 +42,8 @@ def logs(
 ) -> int:
     """Prints the output of a task; of all tasks, each line with its number, with --follow.
 
+    On a terminal control characters are written out; --raw shows them as they are.
+
     Ctrl-C only ends the following.
     """
     if task is None and not follow:
@@ -63,13 +68,12 @@ async def _print(common: Common, bag: int | str, task: int, stream: str, attempt
     async with look(common) as client:
         offset = 0
         while True:
-            piece = await client.ask(
-                "log", bag=bag, task=task, stream=stream, attempt=attempt, offset=offset
-            )
+            want = GetLog(bag, task=task, stream=stream, attempt=attempt, offset=offset)
+            piece = await ask(client, want)
             if common.as_json:
                 common.facts({**piece, "stream": stream}, lambda: None)
             else:
-                sys.stdout.buffer.write(piece["data"])
+                put(piece["data"])
             if not piece["total"] and stream == "out" and not (common.quiet or common.as_json):
                 await _other_stream(client, piece)
             offset += len(piece["data"])
@@ -78,10 +82,10 @@ async def _print(common: Common, bag: int | str, task: int, stream: str, attempt
         sys.stdout.flush()
 
 
-async def _other_stream(client: Client | Archive, piece: Mapping[str, Any]) -> None:
+async def _other_stream(client: Client | Archive, piece: Log) -> None:
     """Tell who looks where nothing is where there is something."""
     bag, task, attempt = piece["bag"], piece["task"], piece["attempt"]
-    other = await client.ask("log", bag=bag, task=task, stream="err", attempt=attempt)
+    other = await ask(client, GetLog(bag, task=task, stream="err", attempt=attempt))
     if other["total"]:
         sys.stdout.flush()
         print(
@@ -93,7 +97,7 @@ async def _other_stream(client: Client | Archive, piece: Mapping[str, Any]) -> N
 
 async def _follow(common: Common, bag: int | str, task: int, *, err: bool, attempt: int) -> None:
     async with look(common) as client:
-        number = (await client.ask("status", bag=bag))["bag"]
+        number = (await ask(client, GetStatus(bag)))["bag"]
         last = 0
         async for piece in follow_log(client, number, task, err=err, attempt=attempt):
             if last and piece.attempt != last and not common.quiet:
@@ -104,7 +108,7 @@ async def _follow(common: Common, bag: int | str, task: int, *, err: bool, attem
 
 async def _follow_all(common: Common, bag: int | str, *, err: bool) -> None:
     async with look(common) as client:
-        number = (await client.ask("status", bag=bag))["bag"]
+        number = (await ask(client, GetStatus(bag)))["bag"]
         async for task in _ended(client, number):
             async for piece in follow_log(client, number, task, err=err):
                 _put(common, task, piece, f"{task}: ".encode())
@@ -116,7 +120,7 @@ async def _ended(client: Client | Archive, bag: int) -> AsyncIterator[int]:
         async for result in Bag(client, bag).results():
             yield result["task"]
         return
-    async for part in client.stream("results", bag=bag):
+    async for part in parts(client, GetResults(bag)):
         for row in part["results"]:
             yield row["task"]
 
@@ -130,5 +134,5 @@ def _put(common: Common, task: int, piece: Output, before: bytes = b"") -> None:
     if before:
         data = b"".join(before + line for line in data.splitlines(keepends=True))
         data += b"" if data.endswith(b"\n") else b"\n"
-    sys.stdout.buffer.write(data)
+    put(data)
     sys.stdout.flush()

@@ -3,16 +3,20 @@
 Also those that live and are in no bag's books, and what can be done about them.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from bats.common.errors import UnreachableError
+from bats.master.api import replies
+from bats.master.api.asking import ask as ask_of
+from bats.master.api.requests import FindOrphans, GetMachines
+from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.connection import has_store, reach
 from bats.master.cli.display.formatting import amount, count, duration, table
 from bats.master.cli.questions import ask, bag_argument
+
+
+class Shown(replies.Machines, replies.Orphans):
+    """Machines of a bag, and those of no bag."""
 
 
 @command(
@@ -35,30 +39,29 @@ def machines(common: Common, bag: int | str, do: str | None) -> int:
     """Lists the machines of a bag, and those that live and are in no bag's books."""
     if do:
         facts = _orphans(common, do)
-        common.facts(facts, lambda: _orphans_in_words(facts, quiet=common.quiet))
+        common.facts(facts, lambda: _orphans_in_words(facts, quiet=common.quiet), replies.Orphans)
         return 2 if facts["mute"] else 0
-    facts = ask(common, "machines", bag=bag)
-    facts |= _orphans(common, "")
-    common.facts(facts, lambda: _text(facts, quiet=common.quiet))
+    shown: Shown = {**ask(common, GetMachines(bag)), **_orphans(common, "")}
+    common.facts(shown, lambda: _text(shown, quiet=common.quiet), Shown)
     return 0
 
 
-def _orphans(common: Common, do: str) -> dict[str, Any]:
+def _orphans(common: Common, do: str) -> replies.Orphans:
     """The master knows its books; without one, the state folder does."""
 
-    async def asking() -> dict[str, Any]:
+    async def asking() -> replies.Orphans:
         async with reach(common) as client:
-            return await client.ask("orphans", do=do)
+            return await ask_of(client, FindOrphans(do))
 
     try:
         return run(asking())
     except UnreachableError:
         if common.access or not has_store(common) or do == "adopt":
             raise
-    return _deserted(common, do)
+    return _without_a_master(common, do)
 
 
-def _deserted(common: Common, do: str) -> dict[str, Any]:
+def _without_a_master(common: Common, do: str) -> replies.Orphans:
     """Machines of a master that is no more. Back ends are asked only where machines may live."""
     from bats.master.plain_data import plain
     from bats.master.service.machines import unattended
@@ -69,7 +72,7 @@ def _deserted(common: Common, do: str) -> dict[str, Any]:
     return {"orphans": [plain(one) for one in found], "mute": mute}
 
 
-def _text(facts: Mapping[str, Any], *, quiet: bool) -> str:
+def _text(facts: Shown, *, quiet: bool) -> str:
     found = facts["machines"]
     if quiet:
         return "\n".join(str(one["id"]) for one in found)
@@ -91,7 +94,7 @@ def _text(facts: Mapping[str, Any], *, quiet: bool) -> str:
     return "\n\n".join(filter(None, [told, _orphans_in_words(facts, quiet=False, short=True)]))
 
 
-def _orphans_in_words(facts: Mapping[str, Any], *, quiet: bool, short: bool = False) -> str:
+def _orphans_in_words(facts: replies.Orphans | Shown, *, quiet: bool, short: bool = False) -> str:
     """`short`: nothing at all where there is nothing to tell."""
     found = facts["orphans"]
     if quiet:
@@ -120,6 +123,6 @@ def _orphans_in_words(facts: Mapping[str, Any], *, quiet: bool, short: bool = Fa
     return "\n".join([title, table(head, rows), *advice, *said])
 
 
-def _paid(one: Mapping[str, Any]) -> float | None:
+def _paid(one: replies.MachineLine) -> float | None:
     since, gone = one.get("charged_since"), one.get("gone")
     return gone - since if since is not None and gone is not None else None

@@ -1,7 +1,7 @@
 """`bats results`: what came of each task, as a table, CSV or JSON lines."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -9,12 +9,12 @@ import click
 
 from bats.common.errors import UsageError, quoted
 from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
+from bats.master.api.replies import TaskResult
+from bats.master.cli.access import look
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.connection import look
 from bats.master.cli.display.formatting import amount, duration, printable, shortened, table
+from bats.master.cli.display.terminal import exact
 from bats.master.cli.questions import bag_argument
-
-Result = Mapping[str, Any]
 
 _FACTS: Final = {
     "task": "task",
@@ -83,8 +83,9 @@ def results(
 
 async def _export(common: Common, bag: int | str, *, output: bool) -> None:
     async with look(common) as client:
-        async for part in client.stream("export", bag=bag, format="csv", output=output):
-            sys.stdout.write(part["text"])
+        parts = client.stream("export", bag=bag, format="csv", output=output, raw=common.raw)
+        async for part in parts:
+            exact().write(part["text"])
         sys.stdout.flush()
 
 
@@ -105,7 +106,7 @@ async def _sorted(
     *,
     failed: bool,
 ) -> None:
-    found: list[Result] = []
+    found: list[TaskResult] = []
     types: dict[str, str] = {}
     value_types: dict[str, str] = {}
     async with look(common) as client:
@@ -122,13 +123,14 @@ async def _sorted(
         what = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
         raise UsageError(f"Nothing is called {quoted(name)} to sort by; {what}")
 
-    def key(one: Result) -> Value | None:
+    def key(one: TaskResult) -> Value | None:
         if name in value_types:
             value = one["values"].get(name)
             return None if value is None else as_typed(value, TYPES[value_types[name]])
         if name in types:
-            return as_typed(one["parameters"][name], TYPES[types[name]])
-        fact: Value | None = one[_FACTS[name]]
+            given = one["parameters"].get(name)
+            return None if given is None else as_typed(str(given), TYPES[types[name]])
+        fact: Value | None = one[_FACTS[name]]  # type: ignore[literal-required]
         return fact
 
     having = [one for one in found if (k := key(one)) is not None and k == k]  # noqa: PLR0124
@@ -146,7 +148,7 @@ def _only(values: Sequence[str]) -> str:
     raise UsageError(f"Name what to sort by, --sort NAME: {there}{more}.")
 
 
-def _wanted(found: Sequence[Result], *, failed: bool) -> list[Result]:
+def _wanted(found: Sequence[TaskResult], *, failed: bool) -> list[TaskResult]:
     return [one for one in found if not failed or one["outcome"] != "done"]
 
 
@@ -158,12 +160,12 @@ class _Shown:
         self.output = output
         self.any = False
 
-    def show(self, found: Sequence[Result], values: Sequence[str]) -> None:
+    def show(self, found: Sequence[TaskResult], values: Sequence[str]) -> None:
         if not found:
             return
         if self._common.as_json:
             for one in found:
-                print(as_json(one))
+                print(as_json(one, TaskResult))
         elif self._common.quiet:
             print(*(one["task"] for one in found), sep="\n")
         elif self.output:
@@ -175,32 +177,38 @@ class _Shown:
         self.any = True
 
 
-def _head_line(one: Result) -> str:
+def _head_line(one: TaskResult) -> str:
     parameters = " ".join(f"{name}={value}" for name, value in one["parameters"].items())
     took = duration(one["wall_seconds"])
     return f"==> task {one['task']}: {parameters or 'no parameters'} ({one['outcome']}, {took}) <=="
 
 
-def _table(found: Sequence[Result], values: Sequence[str]) -> str:
+def _table(found: Sequence[TaskResult], values: Sequence[str]) -> str:
     paid = any(one["cost_share"] for one in found)
     kept = any(_files(one) for one in found)
     ends = any(_ends(one) for one in found)
-    names = found[0]["parameters"]
+    names = list(dict.fromkeys(name for one in found for name in one["parameters"]))
     told = [f"value.{name}" if name in names else name for name in values]
     head = (
         "task", *names, *told, "outcome", "exit", "took", "where",
         *(["cost"] if paid else []), *(["files"] if kept else []),
         *(["output ends in"] if ends else []),
     )  # fmt: skip
-    return table(head, [_row(one, values, paid=paid, kept=kept, ends=ends) for one in found])
+    return table(head, [_row(one, names, values, paid=paid, kept=kept, ends=ends) for one in found])
 
 
 def _row(
-    one: Result, values: Sequence[str], *, paid: bool, kept: bool, ends: bool
+    one: TaskResult,
+    names: Sequence[str],
+    values: Sequence[str],
+    *,
+    paid: bool,
+    kept: bool,
+    ends: bool,
 ) -> tuple[Any, ...]:
     return (
         one["task"],
-        *one["parameters"].values(),
+        *(one["parameters"].get(name, "") for name in names),
         *(_value(one["values"].get(name, "")) for name in values),
         one["outcome"],
         one["exit_code"],
@@ -216,11 +224,11 @@ def _value(value: Value) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
-def _ends(one: Result) -> str:
+def _ends(one: TaskResult) -> str:
     """The last line of its output, unless it stands in columns of its own."""
     last = (one["excerpt"] or "").strip().split("\n")[-1]
     return "" if one["values"] and values_of(last) else printable(last)
 
 
-def _files(one: Result) -> list[str]:
+def _files(one: TaskResult) -> list[str]:
     return [name for name, *_ in one["outputs"] if name not in {"stdout", "stderr"}]

@@ -3,18 +3,36 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bats.common.errors import BatsError, UsageError
+import click
+
+from bats.common.errors import UnreachableError, UsageError
+from bats.master.api import replies
+from bats.master.api.asking import ask
+from bats.master.api.requests import (
+    AwaitNews,
+    GetBags,
+    GetSchedules,
+    GetStatus,
+)
 from bats.master.cli import sweep_options
+from bats.master.cli.access import reach
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
+from bats.master.cli.beside import beside
 from bats.master.cli.commands.submit import after_dashes
-from bats.master.cli.display.bag_status import deadline_line, failure_lines
-from bats.master.cli.display.follower import Display, Screen, display, follow
-from bats.master.cli.display.formatting import amount, count, duration
+from bats.master.cli.dialogue import Dialogue
+from bats.master.cli.display.bag_status import in_full
+from bats.master.cli.display.follower import display, follow
+from bats.master.cli.display.formatting import count
+from bats.master.cli.display.in_order import print_in_order
+from bats.master.cli.display.last_screen import last_screen
 from bats.master.cli.questions import exit_code
 from bats.master.client import Client, connect
 from bats.master.store.lock import FolderInUseError
@@ -25,6 +43,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 _OPEN = ("queued", "running")
 _FAREWELL_SECONDS = 20.0  # for machines to end
+_AGAIN_SECONDS = 0.2
 
 
 @command(
@@ -35,8 +54,15 @@ bats run sweep.toml --clouds clouds.toml --budget 5  the fastest for that money
 bats run sweep.toml --deadline 2h --yes              the cheapest in that time
 bats run -p x=0:1:0.1 -p seed=1,2,3 -- python sim.py {x} {seed}
 bats run 'convert {} {.}.png' ::: *.jpg               a task for each value
+bats run -k 'grep -c x {}' ::: *.txt | sort -n       prints what they wrote, in order
 bats run sweep.toml --dry-run
 """
+)
+@click.option(
+    "-k",
+    "--keep-order",
+    is_flag=True,
+    help="Print what tasks write, in their order; words go to standard error.",
 )
 @sweep_options.sweep_options
 @common
@@ -46,10 +72,13 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     Without a clouds file it runs on this computer, a task on each core, and costs nothing.
     Ctrl-C stops in order and keeps what is done; a second one stops at once.
     """
-    want = sweep_options.wanted(words, given, find_clouds=True, after=after_dashes(words))
+    common.aside = given["keep_order"]
+    if common.aside and common.as_json:
+        raise UsageError("-k prints what tasks wrote, --json facts; give one of them.")
+    want = _read(words, given)
     if given["dry_run"]:
         facts, said = sweep_options.dry_run(want)
-        common.facts(facts, lambda: said)
+        common.facts(facts, lambda: said, sweep_options.DryRun)
         return 0
     person = is_person(common)
     if not person:
@@ -64,16 +93,70 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
     try:
         return run_work(Run(common, place_of(want), want.rule, begun, person=person).all())
     except FolderInUseError as error:
+        other = f"Another `bats run` or `bats master` ({error.holder})"
+        there = f"{other} is at work in {common.state}."
+        if person and click.confirm(f"bats: {there} Submit this to it?", default=True, err=True):
+            return _submitted_there(common, want)
         what = f"bats submit {words[0]}" if Path(words[0]).is_file() else "bats submit"
         raise UsageError(
-            f"Another `bats run` or `bats master` ({error.holder}) is at work in {common.state}. "
-            f"`{what}` gives it this sweep too, `--state FOLDER` runs it beside that one."
+            f"{there} `{what}` gives it this sweep too, `--state FOLDER` runs it beside that one."
         ) from None
+
+
+def _read(words: tuple[str, ...], given: Mapping[str, Any]) -> sweep_options.Wanted:
+    """The wishes of options and files. While a child reads them, this process loads a scheduler.
+
+    Each takes a fifth of the time to the first task. Standard input is read once, by this process.
+    """
+    read = partial(sweep_options.wanted, words, given, find_clouds=True, after=after_dashes(words))
+    if given["dry_run"] or "-" in words[:1]:
+        return read()
+    reading = beside(read)
+    import_module("bats.common.log")  # before all that logs
+    import_module("bats.master.brain.engine")
+    return reading()
+
+
+def _submitted_there(common: Common, want: sweep_options.Wanted) -> int:
+    """The exit code of a bag that another `bats run` or master of this folder has been given.
+
+    A `bats run` ends with its own bag: what then is left goes on under a master of this process.
+    """
+    free = all(one.free for one in place_of(want).offerings)
+    rule = want.rule or ("fastest" if free else "ask")
+    numbers = []
+
+    async def submitted() -> replies.Status:
+        async with reach(common) as client:
+            numbers.append((await sweep_options.submit(client, want, rule=rule))["bag"])
+            return await follow(client, numbers[0], display(quiet=False), stays=True)
+
+    async def begun(client: Client, rule: str) -> int:
+        del client, rule  # it goes on with any master, as it was submitted
+        return int(numbers[0])
+
+    try:
+        status = run_work(submitted())
+    except UnreachableError:
+        if not numbers:
+            raise
+        common.note("The other has ended; going on here.")
+        until = time.monotonic() + _FAREWELL_SECONDS
+        while True:
+            try:
+                return run_work(Run(common, place_of(want), want.rule, begun, person=True).all())
+            except FolderInUseError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
+    common.note(in_full(status))
+    return exit_code(status)
 
 
 def is_person(common: Common) -> bool:
     """True if somebody sits there who can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and not (common.quiet or common.as_json)
+    silent = common.quiet or common.as_json or common.aside
+    return sys.stdin.isatty() and sys.stdout.isatty() and not silent
 
 
 class Place(NamedTuple):
@@ -91,6 +174,10 @@ Begin = Callable[[Client, str], Awaitable[int]]
 """Has the master begin a bag, or go on with one, by a rule; the bag's number."""
 
 
+class Ended(replies.Status):
+    promise: replies.Schedule | None  # what its schedule had foretold
+
+
 class Run:
     """A master of this process's own, for one bag, from its beginning to its end."""
 
@@ -102,19 +189,14 @@ class Run:
         self._begun = begun
         free = all(one.free for one in place.offerings)
         self._rule = rule or ("ask" if person and not free else "fastest")
-        self._shown: Display = display(quiet=common.quiet or common.as_json, pressed=self._pressed)
-        self._stays = person and isinstance(self._shown, Screen)  # to be asked while it is paused
-        self._paused = False
-        self._answering: asyncio.Future[None] | None = None
-        self._said = ""  # to a key that means nothing
+        self._person = person
         self._interrupts = 0
-        self._stopping: asyncio.Task[Any] | None = None
 
     async def all(self) -> int:
+        self._log_to_file()
         from bats.master.service.options import Options
         from bats.master.service.preparation import warmed
 
-        self._log_to_file()
         offerings, currency = self._place
         options = Options(state=self._common.state, offerings=offerings, currency=currency)
         options = warmed(options, offerings)
@@ -122,10 +204,11 @@ class Run:
 
         async with Master(options) as master:
             loop = asyncio.get_running_loop()
-            following: asyncio.Future[Any] = asyncio.ensure_future(self._follow(master))
+            about: asyncio.Future[Dialogue] = loop.create_future()
+            following: asyncio.Future[Any] = asyncio.ensure_future(self._follow(master, about))
 
             def interrupted(number: int) -> None:
-                self._interrupted(number, following)
+                self._interrupted(number, following, about)
 
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, interrupted, number)
@@ -145,167 +228,94 @@ class Run:
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.remove_signal_handler(number)
 
-    async def _follow(self, master: Any) -> int:
+    async def _follow(self, master: Any, about: "asyncio.Future[Dialogue]") -> int:
+        common = self._common
+        quiet = common.quiet or common.as_json or common.aside
         async with connect(master.access) as client:
-            self._client = client
-            self._bag = await self._begun(client, self._rule)
-            status = await follow(client, self._bag, self._shown, self._heard, stays=self._stays)
+            bag = await self._begun(client, self._rule)
+            show = partial(display, quiet=quiet)
+            dialogue = Dialogue(client, bag, self._rule, show, person=self._person)
+            about.set_result(dialogue)
+            status = await self._followed(client, dialogue)
             if status.get("paused"):
-                status = await self._leave(master)
-            schedules = await client.ask("schedules", bag=self._bag)
+                status = await self._leave(master, client, bag)
+            schedules = await ask(client, GetSchedules(bag))
             code = self._summary(status, schedules)
-            await self._tell_of_others(client)
+            await self._tell_of_others(client, bag)
             return code
 
-    async def _tell_of_others(self, client: Client) -> None:
+    async def _followed(self, client: Client, dialogue: Dialogue) -> replies.Status:
+        """The status in the end; what tasks wrote is printed meanwhile, if that is wanted."""
+        bag = dialogue.bag
+        following = follow(client, bag, dialogue.shown, dialogue.heard, stays=dialogue.stays)
+        if not self._common.aside:
+            return await following
+        tasks = (await ask(client, GetStatus(bag)))["total"]
+        printing = asyncio.ensure_future(print_in_order(client, bag, tasks))
+        try:
+            status = await following
+            if status["over"]:
+                await printing
+        finally:
+            printing.cancel()
+        return status
+
+    async def _tell_of_others(self, client: Client, bag: int) -> None:
         """Bags that another shell submitted meanwhile stand still without this master."""
-        bags = (await client.ask("bags"))["bags"]
-        left = [one for one in bags if one["state"] in _OPEN and one["bag"] != self._bag]
+        bags = (await ask(client, GetBags()))["bags"]
+        left = [one for one in bags if one["state"] in _OPEN and one["bag"] != bag]
         if left:
             them = ", ".join(f"{one['bag']} ({one['name']})" for one in left)
             self._common.note(
                 f"left      {them}: goes on with the next `bats run` or `bats master`"
             )
 
-    async def _leave(self, master: Any) -> dict[str, Any]:
+    async def _leave(self, master: Any, client: Client, bag: int) -> replies.Status:
         """The bag stays paused, to be resumed under another master: this one's machines are ended.
 
         A machine that would wait for it to go on, be it paid for, would do so in vain.
         """
-        if runner := master.bags.loaded.get(self._bag):
+        if runner := master.bags.loaded.get(bag):
             runner.vacate("`bats run` ends while the bag is paused")
         loop = asyncio.get_running_loop()
-        ends, status = loop.time() + _FAREWELL_SECONDS, {"state": ""}
-        while status["state"] != "paused" and loop.time() < ends:
-            status = await self._client.ask("wait", bag=self._bag, seconds=0.2)
-        return status
-
-    # --- what is asked ----------------------------------------------------------------------------
-
-    async def _heard(self, status: Mapping[str, Any]) -> None:
-        """Ask as long as it is open how to go on: something may be chosen in another shell too."""
-        shown = self._shown
-        self._paused = bool(status.get("paused"))
-        if not self._is_asked(status):
-            shown.question = ""
-        elif self._answering is None or self._answering.done():
-            shown.question = f"{self._said} {self._question()}".lstrip()
-
-    def _is_asked(self, status: Mapping[str, Any]) -> bool:
-        if self._paused:
-            return self._stays
-        may_choose = status.get("phase") == "choosing" and self._rule == "ask"
-        return may_choose and self._shown.offered is not None
-
-    def _question(self) -> str:
-        if self._paused:
-            return "Press r to go on, q to cancel."
-        names = self._names()
-        balanced = next((key for key, name in names.items() if name == names["b"]), "b")
-        return f"Which? Press its number, b for balanced ({balanced}), q to cancel."
-
-    def _pressed(self, key: str) -> None:
-        if self._shown.question:  # what is typed before there is a question is no answer to it
-            self._answering = asyncio.ensure_future(self._take(key))
-
-    async def _take(self, key: str) -> None:
-        self._said = ""
-        try:
-            if key == "q":
-                self._shown.question = "Cancelling."
-                reason = "cancelled while paused" if self._paused else "nothing was chosen"
-                await self._client.ask("cancel", bag=self._bag, reason=reason)
-            elif self._paused and key == "r":
-                self._shown.question = "Going on."
-                await self._client.ask("resume", bag=self._bag)
-            elif name := self._names().get(key):
-                self._shown.question = f"Taking {name}."
-                await self._client.ask("choose", bag=self._bag, rule=name)
-            else:
-                self._said = f"{key} is none of them."
-        except BatsError as error:  # what was asked cannot be had any more
-            self._said = str(error)
-
-    def _names(self) -> dict[str, str]:
-        """The schedules on the screen by the keys that mean them."""
-        facts = None if self._paused else self._shown.offered
-        facts = facts or {"schedules": [], "balanced": ""}
-        names = [str(one["name"]) for one in facts["schedules"]]
-        return {**dict(zip("123456789", names, strict=False)), "b": facts["balanced"]}
+        ends = loop.time() + _FAREWELL_SECONDS
+        while True:
+            status = await ask(client, AwaitNews(bag, seconds=0.2))
+            if status["state"] == "paused" or loop.time() >= ends:
+                return status
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def _summary(self, status: Mapping[str, Any], schedules: Mapping[str, Any]) -> int:
+    def _summary(self, status: replies.Status, schedules: replies.Schedules) -> int:
         common = self._common
         code = exit_code(status)
         chosen = schedules["chosen"]
         promise = next((one for one in schedules["schedules"] if one["name"] == chosen), None)
-        facts = {**status, "promise": promise}
-        common.facts(facts, lambda: str(self._bag) if common.quiet else _told(facts))
+        facts: Ended = {**status, "promise": promise}
+        common.facts(
+            facts, lambda: str(status["bag"]) if common.quiet else last_screen(facts), Ended
+        )
         return INTERRUPTED if self._interrupts else code
 
-    def _interrupted(self, number: int, following: "asyncio.Future[int]") -> None:
+    def _interrupted(
+        self, number: int, following: "asyncio.Future[int]", about: "asyncio.Future[Dialogue]"
+    ) -> None:
         self._interrupts += 1
-        bag = getattr(self, "_bag", None)
-        if self._interrupts > 1 or bag is None:
+        if self._interrupts > 1 or not about.done():
             following.cancel()
             return
-        self._shown.close()
+        about.result().interrupted(number)
         print("bats: stopping in order; what is done is kept. Once more: at once.",
               file=sys.stderr, flush=True)  # fmt: skip
-        reason = f"{signal.Signals(number).name} received"
-        self._stopping = asyncio.ensure_future(self._client.ask("cancel", bag=bag, reason=reason))
 
     def _log_to_file(self) -> None:
         """The master's own log goes into its state folder."""
-        import structlog
+        from bats.common.log import set_up_logging  # first, for it keeps structlog light
 
-        from bats.common.log import set_up_logging
+        import structlog  # isort: skip
 
         folder = self._common.state
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         set_up_logging("json", "info", part="run")
         file = (folder / "run.log").open("a", encoding="utf-8")
         structlog.configure(logger_factory=structlog.WriteLoggerFactory(file))
-
-
-def _told(facts: Mapping[str, Any]) -> str:
-    currency = facts["currency"]
-    total, done, failed = facts["total"], facts["done"], facts["failed"]
-    paused = facts.get("paused")
-    words = "paused" if paused else {"complete": "done"}.get(facts["state"], facts["state"])
-    lines = [
-        f"{words}: {done:,} of {count(total, 'task')} done"
-        + (f", {failed:,} failed" if failed else "")
-        + f" in {duration(facts['now'])}"
-    ]
-    lines += deadline_line(facts)
-    if paused:
-        lines.append(f"because   {paused['reason']}")
-        lines.append(f"next      {paused['ways']} To go on it needs a master: `bats master`.")
-    elif facts["state"] not in {"complete", "with failures"} and facts["words"]:
-        lines.append(f"because   {facts['words']}")
-        if facts.get("dropped"):
-            lines.append(f"next      `bats resume {facts['bag']}` goes on with what is not done")
-    spent = amount(facts["spent"], currency)
-    cap = facts["budget"] if facts["budget"] is not None else facts["limit"]
-    lines.append(f"cost      {spent}" + (f" of {amount(cap, currency)}" if cap else ""))
-    lines[1:1] = failure_lines(facts)
-    if promise := facts["promise"]:
-        said = (
-            f"promised  {amount(promise['cost'], currency)} and "
-            f"{duration(promise['makespan_seconds'])} after the sample, by {promise['name']}"
-        )
-        if bounds := promise.get("bounds"):
-            said += (
-                f"; 90 %: within {amount(bounds['cost'], currency)} and "
-                f"{duration(bounds['makespan_seconds'])}"
-            )
-        lines.append(said)
-        if facts["ended_at"] is not None:
-            cost = amount(max(0, facts["spent"] - facts["chosen_committed"]), currency)
-            took = duration(facts["ended_at"] - facts["chosen_at"])
-            lines.append(f"took      {cost} and {took} after the sample")
-    lines.append(f"output    {facts['output_folder']}")
-    lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
-    return "\n".join(lines)

@@ -15,7 +15,7 @@ from bats.common.money import money
 from bats.common.units import seconds
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.formatting import amount
-from bats.master.cli.display.study_table import facts_of, lines, told
+from bats.master.cli.display.study_table import StudyFacts, facts_of, lines, told
 from bats.master.cli.policy_options import policy_given, policy_options
 from bats.master.cli.questions import BagName
 from bats.master.cli.sweep_options import TERM
@@ -139,7 +139,7 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
 
         given["html"].write_text(html(facts, *lines(facts)), encoding="utf-8")
         facts["written"] = str(given["html"])
-    common.facts(facts, lambda: told(facts))
+    common.facts(facts, lambda: told(facts), StudyFacts)
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -149,9 +149,10 @@ def _wanted(
     common: Common, sweep_file: str | None, given: Mapping[str, Any]
 ) -> "tuple[World, Workload, list[Case], str]":
     """The last is the tail strategy."""
-    from bats.master.clouds.reading import Clouds, clouds
+    from bats.master.clouds.clouds import Clouds
+    from bats.master.clouds.reading import clouds
+    from bats.master.simulate.given_runtimes import of_clusters, workload
     from bats.master.simulate.study import USUAL_TAIL, Case, World
-    from bats.master.simulate.written import of_clusters, workload
     from bats.master.sweep.arguments import from_arguments
 
     if (given["runtimes"] is None) == (given["bag"] is None):

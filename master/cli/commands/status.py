@@ -3,14 +3,18 @@
 import asyncio
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import click
 
 from bats.common.errors import UnreachableError
+from bats.master.api import replies
+from bats.master.api.asking import ask as ask_of
+from bats.master.api.requests import GetBags, GetFailures, GetStatus
+from bats.master.cli.access import reach
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.connection import reach
 from bats.master.cli.display.bag_status import all_bags, in_full
 from bats.master.cli.display.follower import Display, Screen, Told, display, follow
 from bats.master.cli.questions import BagName, ask, bag_argument, exit_code
@@ -31,13 +35,14 @@ bats status 3 --json       as facts for a program
 def status(common: Common, bag: int | str | None) -> None:
     """Shows how bags are doing."""
     if bag is None:
-        bags = ask(common, "bags")
-        common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet))
+        bags = ask(common, GetBags())
+        common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet), replies.Bags)
         return
-    facts = ask(common, "status", bag=bag)
+    facts = ask(common, GetStatus(bag))
     if facts.get("failed"):
-        facts |= {"failures": ask(common, "failures", bag=facts["bag"])["failures"]}
-    common.facts(facts, lambda: str(facts["state"]) if common.quiet else in_full(facts))
+        facts["failures"] = ask(common, GetFailures(facts["bag"]))["failures"]
+    said = partial(in_full, facts)
+    common.facts(facts, lambda: facts["state"] if common.quiet else said(), replies.Status)
 
 
 @command(
@@ -58,7 +63,7 @@ def watch(common: Common, bag: int | str) -> int:
     return exit_code(status)
 
 
-async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
+async def _watch(common: Common, bag: int | str) -> replies.Status:
     """Under one master after another; whoever looks at a screen may wait as long as they like."""
     shown: Display = _Json() if common.as_json else display(quiet=common.quiet)
     stays = isinstance(shown, Screen)
@@ -67,11 +72,11 @@ async def _watch(common: Common, bag: int | str) -> dict[str, Any]:
     while True:
         try:
             async with reach(common) as client:
-                number = (await client.ask("status", bag=bag if number is None else number))["bag"]
+                number = (await ask_of(client, GetStatus(bag if number is None else number)))["bag"]
                 if lost < math.inf and not common.quiet:
                     print("bats: a master is there again.", file=sys.stderr, flush=True)
                 lost = math.inf
-                shown.question = f"Choose in another shell: bats choose NAME --bag {number}"
+                shown.question = f"Choose in another shell: bats choose {number} NAME"
                 return await follow(client, number, shown, stays=stays, told=told)
         except UnreachableError as error:
             if number is None or (not stays and loop.time() - lost > _PATIENCE_SECONDS):
@@ -89,8 +94,8 @@ class _Json:
     question = ""
     offered: Mapping[str, Any] | None = None
 
-    def show(self, status: Mapping[str, Any], decisions: list[Mapping[str, Any]]) -> None:
-        print(as_json({**status, "decisions": decisions}), file=sys.stdout, flush=True)
+    def show(self, status: Mapping[str, Any], decisions: Sequence[Mapping[str, Any]]) -> None:
+        print(as_json({**status, "decisions": decisions}, replies.Status), flush=True)
 
     def offer(self, offered: Mapping[str, Any]) -> None:
         pass

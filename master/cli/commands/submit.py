@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from bats.master.api.replies import Submitted
 from bats.master.cli import sweep_options
+from bats.master.cli.access import reach
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.connection import reach
 from bats.master.cli.display.formatting import count
 
 
@@ -24,8 +25,21 @@ bats submit sweep.toml --dry-run
 )
 @sweep_options.sweep_options
 @click.option("--hold", is_flag=True, help="Do not begin before it is released.", hidden=True)
+@click.option("--after", "others", multiple=True, metavar="BAG", help="Begin when it has ended.")
+@click.option("--weight", type=click.IntRange(1, 1000), help="Its part of shared machines (1).")
+@click.option("--priority", type=click.IntRange(-1000, 1000),
+              help="Higher ones come first, if the master shares by priority.")  # fmt: skip
 @common
-def submit(common: Common, /, words: tuple[str, ...], hold: bool, **given: Any) -> None:
+def submit(
+    common: Common,
+    /,
+    words: tuple[str, ...],
+    hold: bool,
+    others: tuple[str, ...],
+    weight: int | None,
+    priority: int | None,
+    **given: Any,
+) -> None:
     """Submits a bag of tasks and prints its number.
 
     Without a limit or a rule it waits, after its sample, for `bats choose`. Machines that cost
@@ -33,20 +47,29 @@ def submit(common: Common, /, words: tuple[str, ...], hold: bool, **given: Any) 
     """
     want = sweep_options.wanted(words, given, find_clouds=False, after=after_dashes(words))
     if given["dry_run"]:
-        facts, said = sweep_options.dry_run(want)
-        common.facts(facts, lambda: said)
+        plan, said = sweep_options.dry_run(want)
+        common.facts(plan, lambda: said, sweep_options.DryRun)
         return
     free = want.clouds is not None and all(one.free for one in want.clouds.offerings)
     rule = want.rule or ("fastest" if free else "ask")
 
-    async def submitting() -> dict[str, Any]:
+    async def submitting() -> Submitted:
         async with reach(common) as client:
-            return await sweep_options.submit(client, want, rule=rule, hold=hold)
+            return await sweep_options.submit(
+                client,
+                want,
+                rule=rule,
+                hold=hold,
+                after=list(others),
+                weight=weight,
+                priority=priority,
+            )
 
     facts = run(submitting())
     common.facts(facts, lambda: str(facts["bag"]) if common.quiet else (
         f"Bag {facts['bag']} ({facts['name']}): {count(facts['tasks'], 'task')}. "
         f"Follow it with: bats watch {facts['bag']}"
+        + (f"\nIt waits: {facts['waits']}." if facts["waits"] else "")
     ))  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The state of bags in words: all of them as a table, one in a few lines."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bats.master.cli.display.formatting import (
@@ -18,14 +18,16 @@ _DAY_SECONDS: Final = 86400.0
 _WIDEST: Final = 120  # of a failure's words
 
 
-def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
+def all_bags(bags: Sequence[Mapping[str, Any]], *, quiet: bool) -> str:
     if quiet:
         return "\n".join(str(one["bag"]) for one in bags)
     if not bags:
         return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
+    whose = any(one.get("user") for one in bags)
     rows = [
         (
             one["bag"],
+            *([one.get("user", "")] if whose else []),
             one["name"],
             state_of(one),
             f"{one.get('done', 0):,}",
@@ -36,13 +38,19 @@ def all_bags(bags: list[Mapping[str, Any]], *, quiet: bool) -> str:
         )
         for one in bags
     ]
-    return table(("bag", "name", "state", "done", "failed", "tasks", "spent", ""), rows)
+    columns = ("name", "state", "done", "failed", "tasks", "spent", "")
+    return table(("bag", *(["user"] if whose else []), *columns), rows)
 
 
 def _words(bag: Mapping[str, Any]) -> str:
     if bag.get("paused"):
         return str(bag["paused"]["reason"])
-    return unserved(bag) or str(bag.get("words", ""))
+    if said := unserved(bag) or str(bag.get("held_by_cap") or bag.get("words", "")):
+        return said
+    if bag.get("phase") == "choosing":
+        number = bag["bag"]
+        return f"a choice is wanted: `bats schedules {number}`, `bats choose {number} NAME`"
+    return ""
 
 
 def unserved(bag: Mapping[str, Any]) -> str:
@@ -67,25 +75,61 @@ def in_full(facts: Mapping[str, Any]) -> str:
         + (f": {words}" if words else ""),
         f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
         + (f", {failed:,} failed" if failed else "")
-        + (f", {facts['running']:,} running" if facts.get("running") else ""),
+        + (f", {facts['running']:,} running" if facts.get("running") else "")
+        + waiting_words(facts),
     ]
+    lines += step_lines(facts)
     lines += failure_lines(facts)
+    if facts.get("trouble"):
+        lines.append(f"trouble   {facts['trouble']}")
     if "spent" not in facts:
         return "\n".join(lines)
     lines.append(f"money     {money_line(facts)}")
     now = facts.get("now", 0.0)
     if facts["over"]:
-        lines.append(f"time      {duration(now)}")
+        lines.append(f"time      {duration(seconds_of(facts))}")
         lines += deadline_line(facts)
     else:
         eta = eta_words(facts) or "the rest is not known yet"
         lines.append(f"time      {duration(now)} so far, {eta}")
         lines += deadline_line(facts)
         lines += [f"machines  {line}" for line in cluster_lines(facts)]
+    lines += told_line(facts)
     lines.append(f"output    {facts['output_folder']}")
     if facts.get("paused"):
         lines.append(f"next      {facts['paused']['ways']}")
     return "\n".join(lines)
+
+
+def waiting_words(facts: Mapping[str, Any]) -> str:
+    """`, 3 ready, 80 waiting, 5 cut off` of a workflow."""
+    said = ""
+    if facts.get("blocked"):
+        said += f", {facts['waiting']:,} ready, {facts['blocked']:,} waiting"
+    if facts.get("cut_off"):
+        said += f", {facts['cut_off']:,} cut off"
+    return said
+
+
+def step_lines(facts: Mapping[str, Any]) -> list[str]:
+    """A line for each step of a workflow: `sweep  40 of 100 done, 8 running`."""
+    steps = facts.get("steps") or ()
+    width = max((len(one["name"]) for one in steps), default=0)
+    lines = []
+    for one in steps:
+        said = f"{one['name']:<{width}}  {one['done']:,} of {one['total']:,} done"
+        said += f", {one['failed']:,} failed" if one["failed"] else ""
+        said += f", {one['running']:,} running" if one["running"] else ""
+        said += f", {one['waiting']:,} ready" if one["waiting"] else ""
+        said += f", {one['blocked']:,} waiting" if one["blocked"] else ""
+        said += f", {one['cut_off']:,} cut off" if one["cut_off"] else ""
+        lines.append(said)
+    return [f"{'steps' if not k else '':<9} {line}" for k, line in enumerate(lines)]
+
+
+def state_in_words(state: str) -> str:
+    """The state of a task as it is told."""
+    return {"blocked": "waiting", "cut_off": "cut off"}.get(state, state)
 
 
 _KINDS: Final = 3
@@ -140,11 +184,23 @@ def money_line(facts: Mapping[str, Any]) -> str:
     said = f"{amount(facts['spent'], currency)} spent"
     if facts.get("reserved"):
         said += f", {amount(facts['reserved'], currency)} more promised to machines"
-    cap = facts.get("budget") if facts.get("budget") is not None else facts.get("limit")
-    if cap is not None:
+    if cap := cap_of(facts):
         what = "budget" if facts.get("budget") is not None else "limit"
         said += f", {what} {amount(cap, currency)}"
     return said
+
+
+def seconds_of(facts: Mapping[str, Any]) -> float:
+    """Until it was decided that all is done, or until now; machines may take longer to end."""
+    ended = facts.get("ended_at")
+    return float(facts.get("now", 0.0) if ended is None else ended)
+
+
+def cap_of(facts: Mapping[str, Any]) -> int | None:
+    """The money that may be spent; before the choice the limit is only that of the sample."""
+    if facts.get("budget") is not None:
+        return int(facts["budget"])
+    return facts.get("limit") if facts.get("chosen") else None
 
 
 def eta_words(facts: Mapping[str, Any]) -> str:
@@ -156,6 +212,24 @@ def eta_words(facts: Mapping[str, Any]) -> str:
         low, high = map(duration, low_high)
         said += f" (90 %: {low} to {high})" if low != high else ""
     return said
+
+
+def told_line(facts: Mapping[str, Any]) -> list[str]:
+    """`told      $0.12 (90 %: $0.14) and 5 min (90 %: 6 min) in all`; the same as of now."""
+    told, looks = facts.get("told"), facts.get("looks") or []
+    lines = [f"told      {_promise(told, facts)}"] if told else []
+    if looks and not facts["over"]:
+        lines.append(f"by now    {_promise(looks[-1], facts)}")
+    if risk := facts.get("at_risk"):
+        lines.append(f"at risk   {risk}")
+    return lines
+
+
+def _promise(told: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    currency = facts.get("currency", "$")
+    price, bound = (amount(told[key], currency) for key in ("cost", "cost_bound"))
+    time, within = (duration(told[key]) for key in ("seconds", "seconds_bound"))
+    return f"{price} (90 %: {bound}) and {time} (90 %: {within}) in all"
 
 
 def cluster_lines(facts: Mapping[str, Any]) -> list[str]:

@@ -3,14 +3,19 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from bats.common.errors import UsageError
+from bats.common.escapes import harmless, harmless_facts
+from bats.master.api import replies
+from bats.master.api.asking import ask
+from bats.master.api.requests import AwaitNews, GetDecisions, GetFailures, GetSchedules
 from bats.master.cli.display.bag_status import eta_words
 from bats.master.cli.display.keyboard import Keys
 from bats.master.cli.display.offers import offers
+from bats.master.cli.display.terminal import drawn_on
 from bats.master.client import Client
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ Facts = Mapping[str, Any]
 
 _LONGEST_SECONDS: Final = 10.0  # without news; then the clock and the ETA are shown anew
 _LIVE_SECONDS: Final = 1.0
+_RESTING_SECONDS: Final = 0.5  # once paused: that what still runs has ended is no news
 _LEAST_SECONDS: Final = 0.1  # between two looks, however much happens
 _STEP: Final = 0.1  # of all tasks: worth a line
 _LAST_SECONDS: Final = 10.0  # for schedules that are still being foretold when all is over
@@ -32,7 +38,7 @@ class Display(Protocol):
     question: str  # stands below the schedules while somebody is asked
     offered: Facts | None  # the schedules that are shown
 
-    def show(self, status: Facts, decisions: list[Facts]) -> None: ...
+    def show(self, status: Facts, decisions: Sequence[Facts]) -> None: ...
 
     def offer(self, offered: Facts) -> None:
         """The offer to choose from now, or the one that was chosen of."""
@@ -55,38 +61,41 @@ async def follow(
     *,
     stays: bool = False,
     told: Told | None = None,
-) -> dict[str, Any]:
+) -> replies.Status:
     """The last status, once the bag is over. `heard` is called with each on the way.
 
     Who follows it under one master after another hands in what was `told`. Only somebody who can
     act `stays` with a bag that is paused: nothing more comes by itself.
     """
     told = told or Told()
-    seen, before = 0, ""
+    seen, before, patience = 0, "", display.look_seconds
     offers = _Offers(client, bag, display)
     failures = _Failures(client)
     loop = asyncio.get_running_loop()
-    status: dict[str, Any] = {}
     try:
-        while not status.get("over") and (stays or not rests(status)):
+        while True:
             looked = loop.time()
-            status = await client.ask("wait", bag=bag, seen=seen, seconds=display.look_seconds)
-            seen = status["seen"]
-            news = await client.ask("decisions", bag=bag, since=told.decisions)
-            told.decisions += len(news["decisions"])
+            news = await ask(client, AwaitNews(bag, seen, patience))
+            status, seen = news, news["seen"]
+            patience = display.look_seconds
+            if status.get("paused") and not stays:
+                patience = min(patience, _RESTING_SECONDS)
+            decisions = (await ask(client, GetDecisions(bag, told.decisions)))["decisions"]
+            told.decisions += len(decisions)
             if _worth_a_look(before, before := status.get("phase", "")):
                 offers.look()
             await offers.show(_LAST_SECONDS if status["over"] else _LEAST_SECONDS)
             status["failures"] = await failures.of(status)
             if heard is not None and not status["over"]:
                 await heard(status)
-            display.show(status, news["decisions"])
+            display.show(status, decisions)
             if not status["over"]:
                 await asyncio.sleep(max(0.0, looked + _LEAST_SECONDS - loop.time()))
+            if status["over"] or (rests(status) and not stays):
+                return status
     finally:
         offers.close()
         display.close()
-    return status
 
 
 def rests(status: Facts) -> bool:
@@ -109,12 +118,12 @@ class _Offers:
         self._client = client
         self._bag = bag
         self._display = display
-        self._asked: asyncio.Future[dict[str, Any]] | None = None
+        self._asked: asyncio.Future[replies.Schedules] | None = None
         self._again = False
 
     def look(self) -> None:
         if self._asked is None:
-            self._asked = asyncio.ensure_future(self._client.ask("schedules", bag=self._bag))
+            self._asked = asyncio.ensure_future(ask(self._client, GetSchedules(self._bag)))
         else:
             self._again = True  # the answer may be of before
 
@@ -145,19 +154,19 @@ class _Failures:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._known: list[Facts] = []
+        self._known: list[replies.Failure] = []
         self._failed = 0
         self._at = -_CALM_SECONDS
 
-    async def of(self, status: Facts) -> list[Facts]:
+    async def of(self, status: replies.Status) -> list[replies.Failure]:
         failed, now = status.get("failed", 0), asyncio.get_running_loop().time()
         due = status["over"] or status.get("paused") or now - self._at >= _CALM_SECONDS
         if failed != self._failed and due:
             try:
-                answer = await self._client.ask("failures", bag=status["bag"])
+                found = (await ask(self._client, GetFailures(status["bag"])))["failures"]
             except UsageError:  # a master of an older release
-                answer = {"failures": []}
-            self._known, self._failed, self._at = answer["failures"], failed, now
+                found = []
+            self._known, self._failed, self._at = found, failed, now
         return self._known
 
 
@@ -173,9 +182,11 @@ class Lines:
         self._phase = ""
         self.offered: Facts | None = None
 
-    def show(self, status: Facts, decisions: list[Facts]) -> None:
+    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
         for one in decisions:
             self._say(one["time"], one["words"])
+        if status["over"] or status.get("phase") == "ending":  # the decision has said so
+            return
         total, done = status["total"], status.get("done", 0)
         phase = status.get("phase", status["state"])
         ended = done + status.get("failed", 0)
@@ -219,7 +230,7 @@ class Silence:
     question = ""
     offered: Facts | None = None
 
-    def show(self, status: Facts, decisions: list[Facts]) -> None:
+    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
         pass
 
     def offer(self, offered: Facts) -> None:
@@ -239,19 +250,22 @@ class Screen:
 
         self.question = ""
         self._keys = Keys(pressed)  # also lest what is typed is written into the picture
-        self._console = Console(highlight=False)
+        self._console = Console(file=drawn_on(), highlight=False)
         self._live: Live | None = None
         self._recent: list[Facts] = []
         self.offered: Facts | None = None
 
-    def show(self, status: Facts, decisions: list[Facts]) -> None:
+    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
         from bats.master.cli.display.live_view import choice, picture
 
-        self._recent = [*self._recent, *decisions][-_RECENT:]
+        status = harmless_facts(status)
+        self._recent = [*self._recent, *harmless_facts(decisions)][-_RECENT:]
         size = self._console.size
         if self.offered is not None and status.get("phase") == "choosing":
             width, height = size.width, size.height
-            drawn = choice(status, self.offered, self.question, width=width, height=height)
+            drawn = choice(
+                status, harmless_facts(self.offered), self.question, width=width, height=height
+            )
         else:
             drawn = picture(status, self._recent, self.question, width=size.width)
         self._keys.start()
@@ -263,7 +277,7 @@ class Screen:
         chosen = _choice(offered)
         if chosen is not None and (before is None or chosen != _choice(before)):
             self._erase()
-            said = offers(offered, width=self._console.width)
+            said = harmless(offers(offered, width=self._console.width))
             self._console.print(said, markup=False, soft_wrap=True)
 
     def close(self) -> None:
@@ -286,7 +300,7 @@ class Screen:
         return self._live
 
 
-def display(*, quiet: bool, pressed: Callable[[str], None] = lambda _: None) -> Display:
+def display(pressed: Callable[[str], None] = lambda _: None, *, quiet: bool) -> Display:
     """`pressed` gets the keys of one who looks at a screen."""
     if quiet:
         return Silence()

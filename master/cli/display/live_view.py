@@ -17,6 +17,9 @@ from bats.master.cli.display.bag_status import (
     failure_lines,
     money_line,
     state_of,
+    step_lines,
+    told_line,
+    waiting_words,
 )
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.display.offers import offers
@@ -26,6 +29,7 @@ Facts = Mapping[str, Any]
 _PHASES: Final = "▁▂▃▄▅▆▇█"  # eighths of an ATU that are told apart
 _SINGLY: Final = 24  # machines of a cluster that are shown one by one
 _WIDEST: Final = 110  # what the eye takes in; and it stays whole in a terminal made narrower
+_MOST_STEPS: Final = 12  # that are shown
 _TALLEST: Final = 9  # lines of the picture of schedules
 
 
@@ -40,9 +44,11 @@ def picture(
     parts: list[RenderableType] = [
         _progress(status),
         _tasks(status),
+        *_steps(status),
         *(Text(line, style="red", no_wrap=True, overflow="ellipsis") for line in _failed(status)),
         Text(f"time   {_time(status)}"),
         Text(f"money  {money_line(status)}"),
+        *_promises(status),
         Text(),
         _clusters(status),
     ]
@@ -101,12 +107,27 @@ def _tasks(status: Facts) -> Text:
     said = Text(f"tasks  {status['done']:,} of {status['total']:,} done")
     if status["failed"]:
         said.append(f", {status['failed']:,} failed", style="red")
+    said.append(waiting_words(status))
     if status["speed"]:
         said.append(f" · {status['speed']:.3g} a second")
     if copies := _copies(status):
         what = "cop" + ("y" if copies == 1 else "ies")
         said.append(f" · {copies} {what} of {'a late task' if copies == 1 else 'late tasks'}")
     return said
+
+
+def _steps(status: Facts) -> list[Text]:
+    """A row for each step; of very many those at work."""
+    lines = step_lines(status)
+    if len(lines) > _MOST_STEPS:
+        at_work = [
+            line
+            for line, one in zip(lines, status["steps"], strict=True)
+            if one["running"] or one["waiting"] or one["failed"]
+        ]
+        lines = [f"{'steps':<9} {line[10:]}" if not k else f"{'':<9} {line[10:]}"
+                 for k, line in enumerate(at_work[:_MOST_STEPS])]  # fmt: skip
+    return [Text(f"{line[:5]}  {line[10:]}", no_wrap=True, overflow="ellipsis") for line in lines]
 
 
 def _failed(status: Facts) -> list[str]:
@@ -128,6 +149,17 @@ def _time(status: Facts) -> str:
         said += f" · {eta}"
     if deadline := deadline_words(status):
         said += f" · deadline {deadline}"
+    return said
+
+
+def _promises(status: Facts) -> list[Text]:
+    """The promise of the whole, what it comes to by now, and a bound that will hardly hold."""
+    said = []
+    for line in told_line(status):
+        called, words = line[:9].strip(), line[10:]
+        style = "yellow" if called == "at risk" else ""
+        shown = f"{called:<7}{words}" if len(called) < 7 else f"{called} {words}"
+        said.append(Text(shown, style=style, no_wrap=not style, overflow="ellipsis"))
     return said
 
 
@@ -157,6 +189,9 @@ def _clusters(status: Facts) -> RenderableType:
             amount(sum(m["cost"] for m in mine), currency),
             Text(one["set_aside"] or _phases(mine, status["now"], one["atu_seconds"])),
         )
+    if rest := max(0, status["spent"] - sum(m["cost"] for m in status["machines"])):
+        # so that the column adds up to what is spent
+        grid.add_row("gone", "", "", "", "", amount(rest, currency), "")
     return grid
 
 

@@ -35,9 +35,25 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
     lines += _risks(found, currency)
     if any(one.get("bounds") for one in found):
         lines.append("at most, within: with 90 % confidence; chance: that its budget will do")
-    sample = amount(facts["committed"], currency)
-    lines.append(f"The sample took {sample}; prices and times are for the rest.")
+    sample = f"{amount(facts['committed'], currency)} in {duration(facts['at'])}"
+    lines.append(f"The sample took {sample}; the table is of the rest.")
+    lines += _in_all(facts)
     return "\n".join(lines)
+
+
+def _in_all(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The price and the time of the whole bag, by the schedule that was chosen."""
+    for one in facts["schedules"]:
+        if one["name"] == facts["chosen"] and (bounds := one.get("bounds")):
+            price, bound = (
+                amount(facts["committed"] + cost, facts["currency"])
+                for cost in (one["cost"], bounds["cost"])
+            )
+            time, within = (
+                duration(facts["at"] + seconds)
+                for seconds in (one["makespan_seconds"], bounds["makespan_seconds"])
+            )
+            yield f"All of it by {one['name']}: {price} (90 %: {bound}) in {time} (90 %: {within})."
 
 
 def _risks(found: Sequence[Mapping[str, Any]], currency: str) -> Iterator[str]:

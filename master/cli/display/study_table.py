@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+from bats.common.money import Money
 from bats.master.cli.display.formatting import amount, count, duration, mix, table
 from bats.master.cli.policy_options import policy_in_words
 
@@ -12,9 +13,49 @@ if TYPE_CHECKING:
     from bats.master.simulate.workloads import Workload
 
 
+class CaseFacts(TypedDict):
+    """A way to choose: what its runs came to. Money and times are those of the median run."""
+
+    name: str
+    rule: str
+    budget: Money | None
+    mix: tuple[int, ...] | None
+    seconds: dict[str, float] | None
+    median_cost: Money
+    low_cost: Money
+    high_cost: Money
+    finished_share: float
+    in_time_share: float
+    sample_time_share: float
+    sample_cost_share: float
+    saved_seconds: float | None
+    saved_cost: Money | None
+    words: str
+
+
+class ClusterFacts(TypedDict):
+    name: str
+    speed: float
+    max_machines: int
+
+
+class StudyFacts(TypedDict):
+    tasks: int
+    runtimes: str
+    clusters: list[ClusterFacts]
+    currency: str
+    deadline_seconds: float | None
+    tail: str
+    policy: dict[str, Any]
+    runs: int
+    seed: int
+    cases: list[CaseFacts]
+    written: NotRequired[str]
+
+
 def facts_of(
     world: "World", workload: "Workload", summaries: "Sequence[Summary]", *, tail: str, seed: int
-) -> dict[str, Any]:
+) -> StudyFacts:
     return {
         "tasks": world.tasks,
         "runtimes": workload.about,
@@ -34,7 +75,7 @@ def facts_of(
                 "rule": one.case.rule,
                 "budget": one.case.budget,
                 "mix": one.mix,
-                "seconds": one.seconds and asdict(one.seconds),
+                "seconds": None if one.seconds is None else asdict(one.seconds),
                 "median_cost": one.cost.median,
                 "low_cost": one.cost.low,
                 "high_cost": one.cost.high,

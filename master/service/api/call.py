@@ -1,14 +1,17 @@
 """A client's request to a running master, as a handler sees it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from bats.common.messages import MachineId
-from bats.master.queries.question import Body, Question
+from bats.master.api import replies
+from bats.master.queries.question import Question
 from bats.master.service.bags.queue import Bags
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.options import Options
+from bats.master.service.wire.hand_keys import HandKey, HandKeys
 from bats.master.store.blobs import Blobs
 from bats.master.store.store import Store
 
@@ -21,12 +24,26 @@ class Service(Protocol):
     bags: Bags
     fleet: Fleet
     blobs: Blobs
+    hand_keys: HandKeys
+
+    @property
+    def trouble(self) -> str: ...
 
     async def committed(self) -> None: ...
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]: ...
 
-    def snapshot(self) -> Body: ...
+    def snapshot(self) -> replies.Snapshot: ...
+
+    def is_there(self, machine: MachineId) -> bool: ...
+
+    def lock_out(self, named: str) -> HandKey: ...
+
+    def users(self) -> Sequence[str]: ...
+
+    def invite(self, user: str) -> Path: ...
+
+    def dismiss(self, user: str) -> None: ...
 
     def shut_down(self, reason: str) -> None: ...
 
@@ -38,10 +55,12 @@ class Call(Question):
         self,
         service: Service,
         body: Mapping[str, Any],
-        part: Callable[[Body], Awaitable[None]],
+        part: Callable[[Mapping[str, Any]], Awaitable[None]],
+        user: str = "",
     ) -> None:
-        super().__init__(lambda: service.store.reader(), service, body, part)  # noqa: PLW0108
+        reader = lambda: service.store.reader()  # noqa: E731, PLW0108
+        super().__init__(reader, service, body, part, user)
         self.service = service
 
-    async def runner(self) -> Runner:
-        return await self.service.bags.load(await self.bag())
+    async def runner(self, wanted: int | str) -> Runner:
+        return await self.service.bags.load(await self.bag(wanted))

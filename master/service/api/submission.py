@@ -12,18 +12,22 @@ from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.deploy import registry
-from bats.master.bag import HELD, QUEUED, Bag
+from bats.master.bag import HELD, QUEUED, Bag, Standing
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import ASK, Settings
-from bats.master.brain.views.refusals import pays_for_nothing
+from bats.master.brain.unreliable import notation
+from bats.master.brain.views.told.refusals import pays_for_nothing
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
-from bats.master.sweep.quoting import check_quoting
-from bats.master.sweep.sweep import Sweep
+from bats.master.store.database import make_folder
+from bats.master.sweep.work import Work, checked, work_from_plain
+from bats.master.sweep.workflow.workflow import Workflow
 
 Check = Callable[[Any], bool]
+
+MOST_WEIGHT: Final = 1000
 
 RULES: Final = (
     ASK,
@@ -44,8 +48,7 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
     if not isinstance(body.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
-    sweep = Sweep.from_plain(body["sweep"])
-    check_quoting(sweep)
+    sweep = checked(work_from_plain(body["sweep"]))
     if unknown := sorted(set(sweep.policy) - set(POLICY)):
         raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
     given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
@@ -61,6 +64,8 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
             f"bag with one of {live}."
         )
     offerings = _places(sweep, _offerings(given.get("offerings"), options))
+    if given.get("output_folder") and options.fixed_offerings:
+        raise UsageError("This master puts output into its own folder; leave out `output_folder`.")
     folder = Path(given.get("output_folder") or options.output_folder / str(bag))
     return Bag(
         bag,
@@ -71,13 +76,16 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
         str(folder),
         _inputs(given.get("inputs") or []) or (),
         state=HELD if given.get("hold") else QUEUED,
+        standing=Standing(
+            given.get("weight") or 1, given.get("priority") or 0, tuple(given.get("after") or ())
+        ),
     )
 
 
 def make_output_folder(bag: Bag) -> None:
     """Made here, so that a worker that finds it knows that it shares our file system."""
     try:
-        Path(bag.output_folder).mkdir(parents=True, exist_ok=True)
+        make_folder(Path(bag.output_folder))
     except OSError as error:
         raise UsageError(
             f"The output folder {bag.output_folder} cannot be made: {error.strerror}."
@@ -127,6 +135,11 @@ def _offering(written: Any) -> Offering:
 
 
 def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
+    if written is not None and options.fixed_offerings:
+        names = ", ".join(one.name for one in options.offerings) or "none"
+        raise UsageError(
+            f"This master runs bags on its own machines alone ({names}); leave out the clouds file."
+        )
     offerings = options.offerings if written is None else offerings_from_plain(written)
     if not offerings:
         raise UsageError(
@@ -136,7 +149,7 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
     return offerings
 
 
-def _places(sweep: Sweep, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
+def _places(sweep: Work, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
     """The offerings as this bag's tasks find them: slots for whole tasks, no idle machines.
 
     A schedule must not promise what a limit on tasks at a time forbids. Of one offering no more
@@ -165,7 +178,7 @@ def _places(sweep: Sweep, offerings: tuple[Offering, ...]) -> tuple[Offering, ..
 
 
 def _settings(
-    given: Mapping[str, Any], sweep: Sweep, offerings: tuple[Offering, ...], options: Options
+    given: Mapping[str, Any], sweep: Work, offerings: tuple[Offering, ...], options: Options
 ) -> Settings:
     def value(key: str, otherwise: Any) -> Any:
         found = given.get(key)
@@ -186,19 +199,22 @@ def _settings(
         replicated=value("replicated", usual.replicated),
         replicate=value("replicate", sweep.replicate),
         tail=value("tail", usual.tail),
+        strategy=value("strategy", usual.strategy),
         provisioner=value("provisioner", usual.provisioner),
         planner=value("planner", usual.planner),
         upgrade=value("upgrade", usual.upgrade),
         prudence=float(value("prudence", usual.prudence)),
         monitor_seconds=float(value("monitor_seconds", usual.monitor_seconds)),
-        retries=value("retries", sweep.retries),
+        retries=value("retries", usual.retries if isinstance(sweep, Workflow) else sweep.retries),
         max_failures=value("max_failures", sweep.max_failures),
         at_once=sweep.at_once,
         task_slots=sweep.slots,
         losses=value("losses", usual.losses),
+        foresight=True,
         patience_seconds=float(value("patience_seconds", usual.patience_seconds)),
         currency=value("currency", options.currency),
         seed=value("seed", usual.seed),
+        graph=sweep.graph,
     )
 
 
@@ -239,8 +255,17 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 4096
 
 
+def _is_strategy(value: Any) -> bool:
+    try:
+        notation.read(value if _text(value) else "")
+    except ValueError:
+        return False
+    return True
+
+
 POLICY: Final = (
     "tail",
+    "strategy",
     "provisioner",
     "planner",
     "sampling",
@@ -264,6 +289,7 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
     "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),
+    "strategy": (_is_strategy, "one such as N=3 T=1x D=2x M_r=0.1, or a name such as AUR"),
     "provisioner": (lambda value: _text(value) and value in PROVISIONERS, PROVISIONERS),
     "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),
@@ -279,6 +305,9 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "currency": (_text, "a text"),
     "inputs": (lambda value: _inputs(value) is not None, "rows of name, sha256, bytes and mode"),
     "hold": (_truth, "true or false"),
+    "weight": (_whole(1, MOST_WEIGHT), f"a whole number from 1 to {MOST_WEIGHT}"),
+    "priority": (_whole(-1000, 1000), "a whole number from -1000 to 1000"),
+    "after": (lambda value: isinstance(value, list | tuple), "a list of bags"),
     "output_folder": (lambda value: _text(value) and value.startswith("/"), "an absolute path"),
 }
 
@@ -294,4 +323,5 @@ _OFFERING: Final[Mapping[str, Check]] = {
     "backend": _text,
     "settings": lambda value: isinstance(value, Mapping),
     "priced": lambda value: isinstance(value, str),
+    "reliable": _truth,
 }

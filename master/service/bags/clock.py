@@ -23,6 +23,16 @@ class BagClock:
         return _boot_clock() - self.anchor.began
 
 
+class Calendar:
+    """Seconds of the epoch as they were when it was made, counted on by the boot's clock."""
+
+    def __init__(self) -> None:
+        self._epoch = time.time() - _boot_clock()
+
+    def __call__(self) -> float:
+        return self._epoch + _boot_clock()
+
+
 def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 

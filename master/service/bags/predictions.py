@@ -10,17 +10,30 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, predict
+from bats.master.brain.protocol.commands import Foretell
+from bats.master.brain.protocol.events import Foretold
 from bats.master.brain.views.forecast import foretold
+from bats.master.simulate.foresight import foretell
 
 _OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
 
 log = structlog.get_logger()
 
 
-class Predictions:
-    """Predictions of one bag. Their data is taken down when an offer or a choice is made.
+def foresee(engine: Engine, asked: Foretell) -> Foretold:
+    """Foretell the schedules; nothing where that cannot be done, and the log says why."""
+    try:
+        return foretell(engine, asked)
+    except Exception:
+        log.exception("nothing could be foretold")
+        return Foretold(())
 
-    Predicting waits until somebody asks; many may, so the last answer is kept.
+
+class Predictions:
+    """Predictions of one bag: what was foretold, and of older bags what can be reckoned up.
+
+    Data to reckon with is taken down when an offer or a choice is made. Predicting waits until
+    somebody asks; many may, so the last answer is kept.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -29,9 +42,13 @@ class Predictions:
         self._told: tuple[Schedule, ...] = ()
         self._asked: tuple[Question, ...] = ()
         self._lock = asyncio.Lock()
+        self._looked = asyncio.Event()
 
     def look(self) -> None:
         """Take news down after every event; it costs next to nothing when there is none."""
+        self._looked.set()
+        if self._engine.settings.foresight:
+            return
         offered, chosen_at = self._seen
         run = self._engine.headline()
         if run.offered is offered and run.chosen_at == chosen_at:
@@ -46,6 +63,11 @@ class Predictions:
 
     async def bounded(self) -> tuple[Schedule, ...]:
         """The schedules with their bounds, and with the median run as estimate."""
+        if self._engine.settings.foresight:
+            while self._is_being_foretold():
+                self._looked.clear()
+                await self._looked.wait()
+            return self._engine.foretold or self._engine.planned
         self.look()
         async with self._lock:
             for _ in range(_OFFERS):
@@ -61,6 +83,11 @@ class Predictions:
                     if bounds:
                         self._told = foretold(self._told, bounds)
         return self._told
+
+    def _is_being_foretold(self) -> bool:
+        """True if nothing is told yet of what there is to choose from, or of what was decided."""
+        goes_on = self._engine.headline().phase in (Phase.CHOOSING, Phase.EXECUTING)
+        return goes_on and not self._engine.foretold and self._engine.unanswered is not None
 
 
 def _answer(questions: tuple[Question, ...]) -> list[Bounds]:

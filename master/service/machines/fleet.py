@@ -1,7 +1,7 @@
 """The fleet: carries out what bags want of machines, each at the back end of its offering."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,7 +22,8 @@ from bats.master.service.machines.orphans import (
     orphan_machine,
     unpaid_since,
 )
-from bats.master.service.machines.provider import Provider, ProviderContext, Watched
+from bats.master.service.machines.provider import Provider, ProviderContext
+from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options, Place, place_of
 from bats.master.service.transfers import Files
@@ -88,9 +89,9 @@ class Fleet:
     # --- what bags want ---------------------------------------------------------------------------
 
     def start(self, runner: Runner, cluster: int, machines: Sequence[MachineId]) -> None:
-        wanted = [one for one in machines if runner.wants(one)]
+        wanted = [one for one in machines if runner.machines.wants(one)]
         for machine in set(machines) - set(wanted):  # called off before it was asked for
-            runner.gone(machine, None, Cause.STOPPED, "not needed any more")
+            runner.machines.gone(machine, None, Cause.STOPPED, "not needed any more")
         offering = runner.bag.settings.offerings[cluster]
         try:
             provider = self._provider(offering)
@@ -133,10 +134,10 @@ class Fleet:
         """Set an offering aside of which nothing more can be had."""
         runner.happen(SetAside(cluster, reason))
         for machine in machines:
-            if runner.wants(machine):
-                runner.gone(machine, None, Cause.FAILED, reason)
+            if runner.machines.wants(machine):
+                runner.machines.gone(machine, None, Cause.FAILED, reason)
             elif machine not in self._machines:
-                runner.gone(machine, None, Cause.STOPPED, reason)
+                runner.machines.gone(machine, None, Cause.STOPPED, reason)
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
         """A machine yet to come: its state, where it is, why it waits; "" where unknown."""
@@ -167,21 +168,41 @@ class Fleet:
 
     # --- what is left over ------------------------------------------------------------------------
 
-    def clean_up(self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner]) -> None:
-        """Stop machines of an earlier life of this master that no bag can take back."""
-        task = asyncio.create_task(self._clean_up(list(offerings), runners))
+    def clean_up(
+        self,
+        offerings: Iterable[Offering],
+        runners: Mapping[BagId, Runner],
+        own: Container[MachineId],
+    ) -> None:
+        """Stop machines that no bag can take back, if they stand in our own books.
+
+        Others are told of alone: a store may be a copy of another master's, who lives.
+        """
+        task = asyncio.create_task(self._clean_up(list(offerings), runners, own))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _clean_up(self, offerings: list[Offering], runners: Mapping[BagId, Runner]) -> None:
-        await self.orphans(offerings, runners, Handling.STOP_LOST)
+    async def _clean_up(
+        self,
+        offerings: list[Offering],
+        runners: Mapping[BagId, Runner],
+        own: Container[MachineId],
+    ) -> None:
+        await self.orphans(offerings, runners, Handling.STOP_LOST, own)
 
     async def orphans(
-        self, offerings: Iterable[Offering], runners: Mapping[BagId, Runner], do: Handling
+        self,
+        offerings: Iterable[Offering],
+        runners: Mapping[BagId, Runner],
+        do: Handling,
+        own: Container[MachineId] | None = None,
     ) -> tuple[list[OrphanMachine], dict[str, str]]:
-        """Machines that back ends have beyond all books; and those that did not say, with why."""
+        """Machines that back ends have beyond all books; and those that did not say, with why.
+
+        None but `own` ones are stopped, if that is given.
+        """
         places = {place_of(one): one for one in offerings if one.backend != MANUAL}
-        asked = (self._orphans_of(one, runners, do) for one in places.values())
+        asked = (self._orphans_of(one, runners, do, own) for one in places.values())
         found: list[OrphanMachine] = []
         mute: dict[str, str] = {}
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -196,7 +217,11 @@ class Fleet:
         return found, mute
 
     async def _orphans_of(
-        self, offering: Offering, runners: Mapping[BagId, Runner], do: Handling
+        self,
+        offering: Offering,
+        runners: Mapping[BagId, Runner],
+        do: Handling,
+        own: Container[MachineId] | None,
     ) -> list[OrphanMachine]:
         provider = self._provider(offering)
         look = do is Handling.LOOK
@@ -207,17 +232,13 @@ class Fleet:
             for orphan in listed
             if orphan.machine not in self._machines
         ]
-        to_stop = [one for one in orphans if do.stops(one)]
+        to_stop = [one for one in orphans if do.stops(one) and (own is None or one.number in own)]
         if numbers := [one.number for one in to_stop if one.number is not None]:
             await provider.backend.stop(numbers)
         told = []
         for one in orphans:
             done = "stopped" if one in to_stop else ""
-            if (
-                do is Handling.TAKE_BACK
-                and not one.lost
-                and self._take_back(provider, one, runners)
-            ):
+            if do is Handling.TAKE_BACK and self._take_back(provider, one, runners):
                 done = "taken back"
             told.append(replace(one, done=done))
             log.warning("a machine that is in no bag's books", offering=offering.name,
@@ -229,12 +250,13 @@ class Fleet:
         self, provider: Provider, orphan: OrphanMachine, runners: Mapping[BagId, Runner]
     ) -> bool:
         """Its worker is admitted again; until it speaks the machine counts as silent."""
-        assert orphan.number is not None
-        assert orphan.bag is not None
+        if orphan.number is None or orphan.bag is None or orphan.lost:
+            return False
         machine, runner = orphan.number, runners[orphan.bag]
-        row = runner.machines[machine]
+        row = runner.machines.rows[machine]
         known = runner.engine.machine(machine)
-        assert known is not None
+        if known is None:
+            return False
         since = None
         if orphan.charged_seconds is not None:
             now = runner.clock()
@@ -243,9 +265,10 @@ class Fleet:
         watched.asked = watched.joined = True
         watched.charged_since = row.charged_since if row.charged_since is not None else since
         self._machines[machine] = provider, watched
-        self._admission.admit(machine, row.public_key.decode(), ticket=row.joined is None)
+        for key in row.keys:
+            self._admission.admit(machine, key, ticket=row.joined is None)
         provider.adopt(watched)
-        taken = runner.found(machine, since)
+        taken = runner.machines.found(machine, since)
         self._workers.expect(machine)
         return taken
 

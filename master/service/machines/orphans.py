@@ -69,7 +69,7 @@ def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
     runner = runners.get(bag_of(number))
     if runner is None or not runner.busy:
         return f"bag {bag_of(number)} does not run"
-    row = runner.machines.get(number)
+    row = runner.machines.rows.get(number)
     if row is None or runner.engine.machine(number) is None:
         return NOBODY
     return "" if row.public_key else "its key is not known"

@@ -15,12 +15,13 @@ import structlog
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.common.ticket import UNRENEWED, Ticket
+from bats.common.ticket import Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
 from bats.master.brain.books.machine import LEASE_SECONDS, MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
 from bats.master.service.bags.runner import Runner
+from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
 from bats.master.service.transfers import Files
@@ -33,50 +34,11 @@ _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 _FAREWELL_SECONDS: Final = 5.0  # for a worker that is told to stop, before its machine is
 _FETCH_SECONDS: Final = 60.0  # for outputs still on a machine that costs nothing
+_SURE_SECONDS: Final = 15.0  # for which a machine is unknown before it is held to be lost
 _MOST_SURPRISES: Final = 5  # errors in a row that the back end itself did not expect
 _LOG_LINES: Final = 12
 
-_CAUSES: Final[Mapping[Gone | None, Cause]] = {
-    Gone.STOPPED: Cause.STOPPED,
-    Gone.EXPIRED: Cause.EXPIRED,
-    Gone.PREEMPTED: Cause.PREEMPTED,
-    Gone.FAILED: Cause.FAILED,
-    Gone.LOST: Cause.FAILED,
-    None: Cause.FAILED,
-}
-
 log = structlog.get_logger()
-
-
-class Watched:
-    """A machine on its way from being asked for to being gone."""
-
-    __slots__ = (
-        "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_once",
-        "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
-    )  # fmt: skip
-
-    def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
-        self.machine = machine
-        self.runner = runner
-        self.cluster = cluster
-        self.starting = False  # the back end is being asked for it
-        self.asked = False  # it has been, so it may be there
-        self.resumed = False  # asked for in an earlier life of this master, or just not yet
-        self.joined = False
-        self.left = asyncio.Event()  # its worker said goodbye
-        self.stopping = ""  # why
-        self.failure = ""  # what we hold against it, when it is we who stop it
-        self.charged_since: float | None = None
-        self.lost_once = False
-        self.announced = False  # by the provider: it takes the machine away soon
-        self.seen: Sighting | None = None
-        self.waits = ""  # why it cannot be had yet
-
-    @property
-    def offering(self) -> Offering:
-        """The offering as its bag knows it; to others it may have another price or size."""
-        return self.runner.bag.settings.offerings[self.cluster]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +96,9 @@ class Provider:
         if not machine.asked:
             self._gone(machine, None, Cause.STOPPED, reason)
             return
+        self._stop_soon(machine)
+
+    def _stop_soon(self, machine: Watched) -> None:
         self._to_stop.append(machine)
         if len(self._to_stop) == 1:
             asyncio.get_running_loop().call_soon(self._stop_together)
@@ -145,20 +110,27 @@ class Provider:
     # --- asking for machines ----------------------------------------------------------------------
 
     async def _start(self, machines: list[Watched]) -> None:
+        """Ask until there is an answer, each time with the same tickets.
+
+        One that never came may have been that the machines are started.
+        """
         pause, surprises = _FIRST_PAUSE_SECONDS, 0
+        tickets: dict[MachineId, Ticket] = {}
         clock = asyncio.get_running_loop().time
         give_up_at = clock() + self._context.options.busy_seconds
         while wanted := self._still_wanted(machines):
             try:
-                tickets = [self._ticket(one) for one in wanted]
+                for one in wanted:
+                    if one.machine not in tickets:
+                        tickets[one.machine] = self._ticket(one)
                 await self._context.store.committed()  # their keys must survive us
-                seen = await self.backend.start(tickets)
+                seen = await self.backend.start([tickets[one.machine] for one in wanted])
             except BusyError as error:
                 log.warning("no machines yet", offering=self.offering.name, reason=str(error),
                             again_in_seconds=pause)  # fmt: skip
                 for one in wanted:
                     one.waits = str(error)
-                others = [one for one in wanted if one.runner.has_others_than(one.cluster)]
+                others = [one for one in wanted if one.runner.machines.has_others_than(one.cluster)]
                 if others and clock() >= give_up_at:
                     limit = self._context.options.busy_seconds
                     self._refused(wanted, f"it had nothing to give for {limit:g} s: {error}")
@@ -168,6 +140,8 @@ class Provider:
                 return
             except Exception as error:
                 surprises += 1
+                for one in wanted:
+                    one.asked = True
                 log.exception("back end failed", offering=self.offering.name)
                 if surprises >= _MOST_SURPRISES:
                     self._refused(wanted, f"the back end failed: {error}")
@@ -193,26 +167,33 @@ class Provider:
 
     def _still_wanted(self, machines: list[Watched]) -> list[Watched]:
         for one in machines:
-            if one.stopping and one.machine in self._machines:
+            if one.stopping and one.starting and one.machine in self._machines:
                 one.starting = False
-                self._gone(one, None, Cause.STOPPED, one.stopping)
+                if one.asked:  # it may have been started, though nobody said so
+                    self._stop_soon(one)
+                else:
+                    self._gone(one, None, Cause.STOPPED, one.stopping)
         return [one for one in machines if not one.stopping]
 
     def _refused(self, machines: list[Watched], reason: str) -> None:
         log.error("offering refused", offering=self.offering.name, reason=reason)
-        for one in machines:
-            one.starting = False
+        never_asked = [one for one in machines if not one.asked]
+        for one in never_asked:
             self._forget(one)
         self._context.set_aside(
-            machines[0].runner, machines[0].cluster, [one.machine for one in machines], reason
+            machines[0].runner, machines[0].cluster, [one.machine for one in never_asked], reason
         )
+        for one in machines:
+            one.starting = False
+            if one.asked:  # it may have been started, though nobody said so
+                one.stopping = one.failure = reason
+                self._stop_soon(one)
 
     def _ticket(self, one: Watched) -> Ticket:
         """A ticket with a key pair of its own, which is nowhere kept but at the machine."""
         pair = new_pair()
-        self._context.admission.revoke(one.machine)
         self._context.admission.admit(one.machine, pair.public, ticket=True)
-        one.runner.knows_key(one.machine, pair.public)
+        one.runner.machines.knows_key(one.machine, pair.public)
         lease_seconds, margin_seconds = self._first_lease(one)
         return Ticket(
             machine=one.machine,
@@ -292,26 +273,23 @@ class Provider:
         changed = False
         for machine, seen in sightings.items():
             one = self._machines.get(machine)
-            if one is None:
-                continue
+            if one is None or (one.starting and seen.state is State.GONE):
+                continue  # what is being asked for may be there soon
             changed |= one.seen is None or one.seen.state is not seen.state
             one.seen = seen
-            now = one.runner.clock()
             if seen.charged_seconds is not None and one.charged_since is None:
-                one.charged_since = max(0.0, now - seen.charged_seconds)
-                one.runner.charged(machine, one.charged_since, seen.address)
+                one.charged_since = _charged_since(one, seen.state, seen.charged_seconds)
+                one.runner.machines.charged(machine, one.charged_since, seen.address)
             if seen.state is State.GONE:
                 self._see_gone(one, seen)
             else:
-                one.lost_once = False
+                one.lost_since = None
                 self._see_announced(one, seen)
                 self._see_late(one, seen)
         return changed
 
     def _see_gone(self, one: Watched, seen: Sighting) -> None:
-        if seen.gone is Gone.LOST and not one.lost_once:
-            one.lost_once = True  # providers may be slow to know what they were asked for
-            self.look()
+        if seen.gone is Gone.LOST and not self._surely_lost(one):
             return
         if seen.gone is Gone.LOST and one.resumed and not one.joined and not one.stopping:
             one.asked, one.resumed = False, False
@@ -320,26 +298,26 @@ class Provider:
         at = None
         if one.charged_since is not None and seen.charged_seconds is not None:
             at = min(one.charged_since + seen.charged_seconds, one.runner.clock())
-        cause = Cause.FAILED if one.failure else _CAUSES[seen.gone]
-        if one.stopping and not one.failure and seen.gone is Gone.LOST:
-            cause = Cause.STOPPED
-        # One that was told to go went for that reason, be it that its lease was over first.
-        as_told = seen.gone in {Gone.STOPPED, Gone.EXPIRED, Gone.LOST}
-        told_to = one.stopping if as_told else ""
-        gone = seen.gone.value if seen.gone else ""
-        detail = one.failure or told_to or seen.detail or one.stopping or gone
-        if detail == UNRENEWED and not one.joined:
-            detail = (
-                f"its lease of {one.offering.lease_seconds:g} s ran out before it joined: "
-                f"give {one.offering.name} a longer `lease`"
-            )
-        self._gone(one, at, cause, detail)
+        self._gone(one, at, *one.end(seen))
+
+    def _surely_lost(self, one: Watched) -> bool:
+        """Providers may be slow to know what they were asked for, and lists of a while ago."""
+        now = asyncio.get_running_loop().time()
+        if one.lost_since is None:
+            one.lost_since = now
+            self.look()
+            return False
+        if one.stopping or (one.resumed and not one.joined):
+            return True
+        worker = self._context.workers.of(one.machine)
+        speaks = worker is not None and not worker.silent
+        return now - one.lost_since >= _SURE_SECONDS and not speaks
 
     def _see_announced(self, one: Watched, seen: Sighting) -> None:
         if seen.state is State.STOPPING and seen.detail and not (one.stopping or one.announced):
             one.announced = True
             log.warning("machine is taken away soon", machine=one.machine, reason=seen.detail)
-            one.runner.announced(one.machine, seen.detail)
+            one.runner.machines.announced(one.machine, seen.detail)
 
     def _see_late(self, one: Watched, seen: Sighting) -> None:
         """A machine that is charged and whose worker never comes is stopped, and explained."""
@@ -364,7 +342,7 @@ class Provider:
     def _gone(self, one: Watched, at: float | None, cause: Cause, detail: str) -> None:
         self._forget(one)
         log.info("machine is gone", machine=one.machine, cause=cause.value, detail=detail)
-        one.runner.gone(one.machine, at, cause, detail)
+        one.runner.machines.gone(one.machine, at, cause, detail)
 
     def _forget(self, one: Watched) -> None:
         self._machines.pop(one.machine, None)
@@ -384,6 +362,19 @@ class Provider:
             return
         if not isinstance(error, StoreDamagedError):
             log.error("fleet loop failed", offering=self.offering.name, exc_info=error)
+
+
+def _charged_since(one: Watched, state: State, charged_seconds: float) -> float:
+    """Since when a machine seen for the first time is charged, by its bag's clock.
+
+    The bill of one that is gone grows no more, and nobody says when it ended: where its bag has
+    known it to be there, since then.
+    """
+    latest = max(0.0, one.runner.clock() - charged_seconds)
+    known = one.runner.engine.machine(one.machine)
+    if state is not State.GONE or known is None or known.charged_since is None:
+        return latest
+    return min(latest, known.charged_since)
 
 
 def _patience(machine: Watched) -> float:

@@ -1,26 +1,47 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
-from bats.common.messages import AttemptId, BagId, MachineId, TaskId
+from typing import Protocol
+
+from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
+
+
+class Work(Protocol):
+    """A bag as workers are told of it."""
+
+    @property
+    def id(self) -> BagId: ...
+
+    def spec(self, worker: "Worker", step: int) -> BagSpec:
+        """The orders that follow are to be carried out like this."""
+        ...
+
+    def step(self, task: TaskId) -> int:
+        """The number of its step: tasks of a step are all carried out alike."""
+        ...
+
+    def values(self, task: TaskId) -> tuple[str, ...]: ...
 
 
 class Worker:
     __slots__ = (
-        "bags",
         "heard_at",
         "holding",
         "host",
         "incarnation",
         "kills",
+        "limits",
         "machine",
+        "odd",
+        "odd_beats",
         "offering",
         "orders",
+        "owed",
         "pid",
-        "queued",
         "route",
         "running",
         "silent",
         "slots",
-        "stopping",
+        "steps",
         "stored",
     )
 
@@ -32,15 +53,22 @@ class Worker:
         self.incarnation = incarnation  # one per daemon process
         self.slots = slots
         self.offering = offering  # that a worker started by hand wants to count as
+        self.limits = ""  # how it holds tasks to those of their bag
         self.host = ""
         self.pid = 0
         self.holding: tuple[AttemptId, ...] = ()  # when it came
         self.running: tuple[tuple[AttemptId, float], ...] = ()  # at its last heartbeat
-        self.queued = 0
         self.heard_at = 0.0  # by the loop's clock
         self.silent = False
-        self.stopping = False
         self.stored = 0  # results up to this serial have been taken in
-        self.bags: set[BagId] = set()  # whose specs it knows
-        self.orders: dict[BagId, list[tuple[TaskId, int]]] = {}  # to be sent this turn
+        self.owed: dict[AttemptId, int] = {}  # files are coming: the serial of its result
+        self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
+        self.odd_beats = 0  # for which something has not agreed
+        self.steps: dict[BagId, int] = {}  # whose spec it was told last
+        self.orders: dict[Work, list[tuple[TaskId, int]]] = {}  # to be sent this turn
         self.kills: list[AttemptId] = []
+
+    @property
+    def settled(self) -> int:
+        """Results up to this serial need not be kept any longer, once the store is written."""
+        return min(self.owed.values(), default=self.stored + 1) - 1

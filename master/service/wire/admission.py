@@ -2,13 +2,14 @@
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 from bats.common.messages import NOBODY, MachineId
 
 
 class Role(enum.Enum):
     CLIENT = "client"
-    HAND = "worker started by hand"  # one key for all of them
+    HAND = "worker started by hand"
     MACHINE = "machine"
 
 
@@ -17,9 +18,16 @@ class Peer:
     role: Role
     machine: MachineId = NOBODY
     ticket: bool = False  # known by its ticket's key, which it may trade for one of its own
+    own: bool = False  # of a worker started by hand: by a key that no other worker has
+    user: str = ""  # the name that a client's key carries; "" the master's own
 
     def __str__(self) -> str:
+        if self.user:
+            return self.user
         return f"machine {self.machine}" if self.role is Role.MACHINE else f"a {self.role.value}"
+
+
+_BY_HAND: Final = Peer(Role.HAND, own=True)
 
 
 class Admission:
@@ -27,7 +35,13 @@ class Admission:
 
     def __init__(self, client: str, hand: str) -> None:
         self._peers = {client: Peer(Role.CLIENT), hand: Peer(Role.HAND)}
+        self._hand = hand
         self._keys: dict[MachineId, set[str]] = {}
+
+    @property
+    def invitation(self) -> str:
+        """The key with which workers started by hand come first."""
+        return self._hand
 
     def peer(self, key: str) -> Peer | None:
         return self._peers.get(key)
@@ -43,6 +57,30 @@ class Admission:
         self.revoke(machine)
         self.admit(machine, key, ticket=False)
         return True
+
+    def admit_user(self, name: str, key: str) -> None:
+        self._peers[key] = Peer(Role.CLIENT, user=name)
+
+    def lock_out_user(self, key: str) -> None:
+        del self._peers[key]
+
+    def admit_by_hand(self, key: str) -> bool:
+        """Admit a worker's own key in place of the invitation; False if that key is another's."""
+        return self._peers.setdefault(key, _BY_HAND) is _BY_HAND
+
+    def lock_out(self, key: str, invitation: str) -> None:
+        """Neither this worker's own key is admitted any more nor the invitation that it had."""
+        del self._peers[key]
+        del self._peers[self._hand]
+        self._hand = invitation
+        self._peers[invitation] = Peer(Role.HAND)
+
+    def settle(self, machine: MachineId, key: str) -> None:
+        """The machine has come with this key; its others are good for nothing any more."""
+        known = self._keys.get(machine, set())
+        for other in known - {key}:
+            del self._peers[other]
+        known &= {key}
 
     def revoke(self, machine: MachineId) -> None:
         for key in self._keys.pop(machine, ()):

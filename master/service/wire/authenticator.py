@@ -1,4 +1,7 @@
-"""Answers ZeroMQ's question, at each handshake, whether a key may come in (ZAP, RFC 27)."""
+"""Answers ZeroMQ's question, at each handshake, whether a key may come in (ZAP, RFC 27).
+
+That of pyzmq (`zmq.auth`) lets in who brings no key at all, and tells nobody who was refused.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import structlog
 import zmq
 from zmq.utils import z85
 
-from bats.common.wire.link import ZAP_DOMAIN
+from bats.common.wire.sockets import ZAP_DOMAIN
 from bats.master.service.wire.log_limit import LogLimit
 
 _ENDPOINT: Final = "inproc://zeromq.zap.01"

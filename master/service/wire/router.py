@@ -15,7 +15,8 @@ import zmq
 
 from bats.common.errors import UsageError
 from bats.common.wire.keys import KeyPair
-from bats.common.wire.link import set_up_server
+from bats.common.wire.sockets import set_up_server
+from bats.master.service.wire.budgets import UNKNOWN, Allowance
 from bats.master.service.wire.connections import Connections
 from bats.master.service.wire.log_limit import LogLimit
 
@@ -23,6 +24,11 @@ _AT_ONCE: Final = 256  # messages per turn, and so many seconds of reading at mo
 _TURN_SECONDS: Final = 0.01
 _MOST_UNSENT_BYTES: Final = 256 << 20  # for one peer that does not read; then it is given up
 _AGAIN_SECONDS: Final = 0.02
+
+# As numbers: to combine two of pyzmq's flags takes as long as to send a message.
+_POLLIN: Final = int(zmq.POLLIN)
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 log = structlog.get_logger()
 
@@ -34,17 +40,14 @@ class Heard(NamedTuple):
 
 
 class Router:
-    """`hear` gets what has come in a turn; `lost` the routes that turn out to be gone."""
-
     def __init__(
         self,
         context: "zmq.Context[zmq.Socket[bytes]]",
         pair: KeyPair,
-        hear: Callable[[list[Heard]], None],
-        lost: Callable[[bytes], None],
+        allowance: Callable[[str], Allowance] = lambda _: UNKNOWN,
     ) -> None:
-        self._hear = hear
-        self._lost = lost
+        self._hear: Callable[[list[Heard]], None] = lambda _: None  # nothing is read before `serve`
+        self._lost: Callable[[bytes], None] = lambda _: None
         self._loop = asyncio.get_running_loop()
         self._log_limit = LogLimit()
         self._scheduled = False
@@ -56,10 +59,10 @@ class Router:
         self.messages = self.malformed = 0
         self._socket = context.socket(zmq.ROUTER)
         set_up_server(self._socket, pair)
-        self.connections = Connections(context, self._socket, self._hung_up)
+        self.connections = Connections(context, self._socket, self._hung_up, allowance)
 
     def bind(self, host: str, port: int) -> int:
-        """Begin to listen; the port, which is another one when 0 was asked for."""
+        """Let peers connect; the port, which is another one when 0 was asked for."""
         where = f"[{host}]" if ":" in host.strip("[]") else host
         try:
             self._socket.bind(f"tcp://{where}:{port or '*'}")
@@ -69,9 +72,13 @@ class Router:
                 "Choose another with `--bind` and `--port`."
             ) from None
         endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        return int(endpoint.rpartition(":")[2])
+
+    def serve(self, hear: Callable[[list[Heard]], None], lost: Callable[[bytes], None]) -> None:
+        """Begin to read: `hear` gets what came in a turn, `lost` routes that prove to be gone."""
+        self._hear, self._lost = hear, lost
         self._loop.add_reader(self._socket.FD, self._turn)
         self._loop.call_soon(self._turn)
-        return int(endpoint.rpartition(":")[2])
 
     def close(self) -> None:
         self._loop.remove_reader(self._socket.FD)
@@ -88,7 +95,7 @@ class Router:
             return
         if route in self._unsent or not self._put(route, frame):
             self._keep(route, frame)
-        if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
+        if not self._scheduled and self._readable():
             self._again()
 
     async def room(self, route: bytes, size: int) -> None:
@@ -97,6 +104,10 @@ class Router:
             sent = self._sent
             await sent.wait()
 
+    def unsent_bytes(self, route: bytes) -> int:
+        """The bytes that wait for this peer to take them."""
+        return self._unsent_bytes.get(route, 0)
+
     def forget(self, route: bytes) -> None:
         self._unsent.pop(route, None)
         self._unsent_bytes.pop(route, None)
@@ -104,8 +115,8 @@ class Router:
     def _put(self, route: bytes, frame: bytes) -> bool:
         """False when the peer does not take more now."""
         try:
-            self._socket.send(route, zmq.NOBLOCK | zmq.SNDMORE)
-            self._socket.send(frame, zmq.NOBLOCK)
+            self._socket.send(route, _NOBLOCK_MORE)
+            self._socket.send(frame, _NOBLOCK)
         except zmq.Again:
             return False
         except zmq.ZMQError as error:
@@ -140,10 +151,13 @@ class Router:
         self._sent = asyncio.Event()
         if self._unsent:
             self._retrying = self._loop.call_later(_AGAIN_SECONDS, self._retry)
-        if not self._scheduled and int(self._socket.EVENTS) & zmq.POLLIN:
+        if not self._scheduled and self._readable():
             self._again()
 
     # --- hearing ----------------------------------------------------------------------------------
+
+    def _readable(self) -> bool:
+        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & _POLLIN)
 
     def _again(self) -> None:
         self._scheduled = True
@@ -155,14 +169,16 @@ class Router:
             return
         heard: list[Heard] = []
         ends = time.perf_counter() + _TURN_SECONDS
-        receive = self._socket.recv
+        receive, meters = self._socket.recv, self.connections.meters
         try:
             while len(heard) < _AT_ONCE:
-                route = receive(zmq.NOBLOCK)
-                frame: Any = receive(zmq.NOBLOCK, copy=False, track=False)
+                route = receive(_NOBLOCK)
+                frame: Any = receive(_NOBLOCK, copy=False, track=False)
                 if route not in self._routes:
                     self._routes.add(route)
-                    self.connections.spoke(frame.get(zmq.SRCFD), route)
+                    self.connections.spoke(frame.get(zmq.SRCFD), route, frame.get("User-Id"))
+                if meter := meters.get(route):
+                    meter.hand_on(len(frame))
                 if frame.more:
                     self._skip(route, frame)
                     continue

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store import schema
+from bats.master.store import database
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """A reading connection to a store, be it cut: SQLite opens that only if its length is right."""
     try:
-        db = schema.open_reading(folder)
+        db = database.open_reading(folder)
     except StoreDamagedError:
-        length = _length_in_header(folder / schema.FILE)
-        if length <= (folder / schema.FILE).stat().st_size:
+        length = _length_in_header(folder / database.FILE)
+        if length <= (folder / database.FILE).stat().st_size:
             raise
         with tempfile.TemporaryDirectory(prefix="bats-") as name:
             copy = Path(name)
-            for path in folder.glob(f"{schema.FILE}*"):
+            for path in folder.glob(f"{database.FILE}*"):
                 shutil.copy(path, copy)
-            with (copy / schema.FILE).open("ab") as file:
+            with (copy / database.FILE).open("ab") as file:
                 file.truncate(length)  # with zeros, which are no pages: they will be noticed
-            with closing(schema.open_reading(copy)) as db:
+            with closing(database.open_reading(copy)) as db:
                 db.text_factory = _decode
                 yield db
         return

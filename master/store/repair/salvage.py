@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.master.store import blobs, journal, results, schema
+from bats.master.store import blobs, database, journal, results
 from bats.master.store.repair import remnants
 from bats.master.store.repair.soundness import Findings, inspect
 
@@ -24,12 +24,12 @@ def salvage(damaged: Path, fresh: Path) -> Findings:
     Of each bag's journal the part before the first damage is copied: no run can be rebuilt from
     events behind a gap. Returns what the fresh store holds.
     """
-    if (fresh / schema.FILE).exists():
+    if (fresh / database.FILE).exists():
         raise UsageError(f"There is a store in {fresh} already; name a folder without one.")
     with remnants.opened(damaged) as old:
         fresh.mkdir(mode=0o700, parents=True, exist_ok=True)
-        schema.create(fresh, "salvaged")
-        with closing(schema.open_writing(fresh)) as new:
+        database.create(fresh, "salvaged")
+        with closing(database.open_writing(fresh)) as new:
             new.execute("BEGIN IMMEDIATE")
             _copy(old, new)
             new.execute("COMMIT")

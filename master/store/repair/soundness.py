@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store import journal, results, schema
+from bats.master.store import database, journal, results
 from bats.master.store.repair import remnants
 from bats.master.store.rows import bag_checksum
 from bats.master.store.writing import mark
@@ -73,31 +73,31 @@ def open_checked(folder: Path, release: str) -> sqlite3.Connection:
     try:
         return _open_checked(folder, release)
     except sqlite3.DatabaseError as error:
-        raise schema.unreadable(error, folder) from error
+        raise database.unreadable(error, folder) from error
 
 
 def _open_checked(folder: Path, release: str) -> sqlite3.Connection:
-    if not (folder / schema.FILE).exists():
+    if not (folder / database.FILE).exists():
         if remains := _remains(folder):
             raise StoreDamagedError(str(Findings(folder, (remains,), ())))
-        schema.create(folder, release)
+        database.create(folder, release)
     # Looked at without the right to write: opening a damaged file for writing changes it.
     try:
-        with closing(schema.open_reading(folder)) as db:
+        with closing(database.open_reading(folder)) as db:
             sound = not list(_problems(db, folder, CHECK_SECONDS))
     except StoreDamagedError:
         sound = False
     if not sound:
         raise StoreDamagedError(str(inspect(folder)))
-    db = schema.open_writing(folder)
+    db = database.open_writing(folder)
     db.execute("UPDATE meta SET value = ? WHERE key = 'release' AND value <> ?", (release, release))
     return db
 
 
 def inspect(folder: Path) -> Findings:
     """Read all of a store, beside a living master or without one, and say what is wrong."""
-    if not (folder / schema.FILE).exists():
-        remains = _remains(folder) or f"there is no {schema.FILE}"
+    if not (folder / database.FILE).exists():
+        remains = _remains(folder) or f"there is no {database.FILE}"
         return Findings(folder, (remains,), ())
     try:
         with remnants.opened(folder) as db:
@@ -132,7 +132,7 @@ def _problems(db: sqlite3.Connection, folder: Path, seconds: float | None = None
 
 def _damage(error: sqlite3.DatabaseError, folder: Path) -> str:
     """Raises BatsError if this does not tell of damage."""
-    meant = schema.unreadable(error, folder)
+    meant = database.unreadable(error, folder)
     if not isinstance(meant, StoreDamagedError):
         raise meant from error
     return str(meant).removesuffix(".")
@@ -140,7 +140,7 @@ def _damage(error: sqlite3.DatabaseError, folder: Path) -> str:
 
 def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
     for bag, name, tasks, spec, settings, crc in remnants.rows_from_both_ends(db, _BAG, "bags"):
-        rows = remnants.rows_from_both_ends(db, _RESULT, "results", *schema.keys_of(bag))
+        rows = remnants.rows_from_both_ends(db, _RESULT, "results", *database.keys_of(bag))
         counted = Counter(map(results.intact, rows))
         damage = [] if bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
         if counted[False]:
@@ -156,6 +156,6 @@ def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
 
 def _remains(folder: Path) -> str:
     """Files that are left though the database is gone: there should be none of its company."""
-    names = (f"{schema.FILE}-wal", mark.FILE)
+    names = (f"{database.FILE}-wal", mark.FILE)
     left = [name for name in names if (folder / name).exists() and (folder / name).stat().st_size]
-    return f"{schema.FILE} is gone, though {' and '.join(left)} is still there" if left else ""
+    return f"{database.FILE} is gone, though {' and '.join(left)} is still there" if left else ""

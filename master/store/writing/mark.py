@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.master.store import journal
-from bats.master.store.schema import SHIFT, key
+from bats.master.store.database import SHIFT, key
 
 FILE: Final = "mark"
 _RECORD: Final = struct.Struct("<qI")

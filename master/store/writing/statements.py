@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bats.common.messages import BagId
+from bats.master.store.database import LEARNED
 from bats.master.store.journal import Chunk
-from bats.master.store.rows import BagRow, DecisionRow, MachineRow, bag_checksum
+from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
 from bats.master.store.writing.insert import Insert
 
 Step = Callable[[sqlite3.Connection, list[Any]], None]
@@ -18,6 +19,7 @@ _journal = Insert("OR REPLACE INTO journal", len(Chunk._fields))
 _held = Insert("OR IGNORE INTO blobs", 2)
 _bags = Insert("INTO bags", len(BagRow._fields) + 1)
 _decisions = Insert("INTO decisions (bag, time, words)", len(DecisionRow._fields))
+_learned = Insert("OR REPLACE INTO learned", len(LearnedRow._fields))
 _machines = Insert(
     "INTO machines",
     len(MachineRow._fields),
@@ -46,6 +48,16 @@ def write_machines(db: sqlite3.Connection, rows: list[MachineRow]) -> None:
 
 def write_decisions(db: sqlite3.Connection, rows: list[DecisionRow]) -> None:
     _decisions(db, rows)
+
+
+def write_learned(db: sqlite3.Connection, rows: list[LearnedRow]) -> None:
+    db.execute(LEARNED)
+    _learned(db, rows)
+
+
+def forget_learned(db: sqlite3.Connection, templates: list[str]) -> None:
+    db.execute(LEARNED)
+    db.executemany("DELETE FROM learned WHERE template = ?", [(one,) for one in templates])
 
 
 def hold_blobs(db: sqlite3.Connection, rows: list[tuple[BagId, str]]) -> None:

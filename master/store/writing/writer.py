@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bats.common.messages import BagId
 from bats.master.store import journal
-from bats.master.store.schema import key
+from bats.master.store.database import key
 from bats.master.store.writing.mark import Mark
 from bats.master.store.writing.statements import Step, write_chunks
 

@@ -8,6 +8,7 @@ const ENDED_MS = 5000; // a bag that has ended may be retried, or another begin
 const DRAWINGS_MS = 3000;
 const LISTED_MS = 2000;
 const MOST_DECISIONS = 500;
+const DRAWN = ["timeline", "progress", "money", "ends", "costs", "scatter"];
 
 const state = { bag: null, decisions: 0, drawn: 0, drawing: false, seen: "", results: -1, listed: 0, bags: "" };
 
@@ -62,7 +63,7 @@ function select(bag) {
   Object.assign(state, { bag, decisions: 0, drawn: 0, seen: "", results: -1 });
   byId("bag").value = bag;
   byId("decisions").replaceChildren();
-  for (const id of ["timeline", "progress", "money", "histograms", "scatter"]) byId(id).replaceChildren();
+  for (const id of [...DRAWN, "histograms"]) byId(id).replaceChildren();
   history.replaceState(null, "", `#${bag}`);
   tasks.showBag(bag).catch(told);
 }
@@ -76,9 +77,11 @@ function show(live) {
   byId("cancel").hidden = live.over;
   byId("resume").hidden = !(live.paused || (live.over && live.dropped));
   byId("retry").hidden = !live.failed || !(live.over || (live.paused && !live.paused.again));
-  paused(live.paused);
+  paused(live.paused, live.currency);
   headline(live);
+  promise(live);
   schedules(live);
+  steps(live);
   clusters(live);
   decisions(live);
   const results = (live.done ?? 0) + (live.failed ?? 0);
@@ -96,7 +99,7 @@ function show(live) {
   }
 }
 
-const settled = (live) => (live.done ?? 0) + (live.failed ?? 0) + (live.dropped ?? 0);
+const settled = (live) => (live.done ?? 0) + (live.failed ?? 0) + (live.dropped ?? 0) + (live.cut_off ?? 0);
 const percent = (live) => Math.floor((100 * settled(live)) / Math.max(1, live.total));
 
 function headline(live) {
@@ -106,6 +109,8 @@ function headline(live) {
   for (const part of ["done", "failed", "running"]) bar.querySelector(`.${part}`).style.width = share(live[part]);
   const words = [`${count(live.done)} of ${count(live.total)} tasks done`];
   if (live.running) words.push(`${count(live.running)} running`);
+  if (live.blocked) words.push(`${count(live.waiting)} ready`, `${count(live.blocked)} waiting for others`);
+  if (live.cut_off) words.push(`${count(live.cut_off)} cut off`);
   if (live.phase === "choosing") words.push("waiting for your choice");
   if (live.eta_seconds && live.phase === "executing") {
     const [low, high] = (live.eta_bounds ?? []).map(duration);
@@ -138,7 +143,22 @@ function headline(live) {
     element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }
 
-function paused(pause) {
+function promise(live) {
+  byId("promise").hidden = !live.told;
+  byId("risk").hidden = !live.at_risk;
+  const risk = live.at_risk ? `At risk: ${live.at_risk}.` : "";
+  if (byId("risk").textContent !== risk) byId("risk").textContent = risk; // it is read aloud
+  if (!live.told) return;
+  const all = (one) => `${money(one.cost, live.currency)} (at most ${money(one.cost_bound, live.currency)}) in ` +
+    `${duration(one.seconds)} (at most ${duration(one.seconds_bound)})`;
+  const said = [`Told at the choice, after ${duration(live.told.at)}: all of it for ${all(live.told)}, with 90 %.`];
+  const last = live.looks?.at(-1);
+  if (live.ended_at !== null) said.push(`It came to ${money(live.spent, live.currency)} in ${duration(live.ended_at - live.began_at)}.`);
+  else if (last) said.push(`By the last look, after ${duration(last.at)}: ${all(last)}.`);
+  byId("promise-words").textContent = said.join(" ");
+}
+
+function paused(pause, currency) {
   byId("paused").hidden = !pause;
   const key = JSON.stringify(pause);
   if (!pause || state.pause === key) return; // it is read aloud when it changes
@@ -147,6 +167,9 @@ function paused(pause) {
   const them = pause.again ? "Resumed, it tries them again." : "Resumed, it goes on without them.";
   byId("paused-ways").textContent = pause.task === null ? "" : them;
   byId("paused-task").hidden = pause.task === null;
+  byId("allow").hidden = !pause.budget;
+  byId("allow").textContent = pause.budget ? `Allow ${money(pause.budget, currency)} in all` : "";
+  byId("allow").onclick = () => change("allow", { budget: pause.budget });
   byId("paused-task").onclick = () => tasks.open(pause.task).catch(told);
 }
 
@@ -170,7 +193,7 @@ function schedules(live) {
       type: "button", className: live.phase === "choosing" ? "primary" : "", disabled: isChosen || !mayChoose,
       onclick: () => choose(offer, live),
     }, isChosen ? "Chosen" : "Choose");
-    button.setAttribute("aria-label", `Choose ${offer.name}`);
+    button.setAttribute("aria-label", `${button.textContent} ${offer.name}`);
     const bounds = offer.bounds;
     return element("tr", { className: isChosen ? "chosen-row" : "" },
       ...(mayChoose ? [cell(button)] : []),
@@ -182,7 +205,7 @@ function schedules(live) {
         ? `${offer.delta_n} tasks may need ${money(offer.cushion, live.currency)} more` : "none")] : []));
   };
   const sure = `${Math.round(100 * (offers.find((offer) => offer.bounds)?.bounds.confidence ?? 0.9))} %`;
-  table(byId("offers"), [...(mayChoose ? [[""]] : []), ["Schedule"], ["Price", "number"], ["Time", "number"],
+  table(byId("offers"), [...(mayChoose ? [["Choice"]] : []), ["Schedule"], ["Price", "number"], ["Time", "number"],
     ["Machines"], [`Price, ${sure} sure`, "number"], [`Time, ${sure} sure`, "number"], ...(risky ? [["Risk"]] : [])]);
   byId("offers").replaceChildren(...offers.map(row));
 }
@@ -203,14 +226,23 @@ async function change(verb, body) {
   }
 }
 
+function steps(live) {
+  const found = live.steps ?? [];
+  byId("steps-section").hidden = !found.length;
+  byId("steps").replaceChildren(...found.map((step) => element("tr", {},
+    cell(step.name), cell(count(step.total), "number"),
+    ...["done", "running", "waiting", "blocked", "failed", "cut_off"].map((part) =>
+      cell(step[part] ? count(step[part]) : "–", "number")))));
+}
+
 function clusters(live) {
   byId("clusters").replaceChildren(...(live.clusters ?? []).map((cluster) => element("tr", {},
     cell(cluster.name),
     cell(`${money(cluster.price, live.currency)} / ${duration(cluster.atu_seconds)}`, "number"),
     cell(`${cluster.machines} of ${cluster.limit}`, "number"),
-    cell(cluster.planned, "number"),
+    cell(live.over ? "–" : cluster.planned, "number"),
     cell(cluster.known ? duration(cluster.mean_seconds) : "–", "number"),
-    cell(cluster.known, "number"),
+    cell(count(cluster.known), "number"),
     cell(cluster.set_aside || cluster.doubt || (cluster.leaving ? `${cluster.leaving} leave when their paid time ends` : "")))));
 }
 
@@ -223,7 +255,7 @@ function decisions(live) {
 }
 
 async function drawings() {
-  if (state.drawing) return;
+  if (state.drawing || state.bag === null) return;
   state.drawing = true;
   state.drawn = Date.now();
   try {
@@ -232,7 +264,8 @@ async function drawings() {
     const narrow = byId("scatter").clientWidth;
     const made = await ask(`/api/bags/${bag}/drawings?width=${Math.round(width)}&scatter=${Math.round(narrow)}`);
     if (bag !== state.bag) return;
-    for (const id of ["timeline", "progress", "money", "scatter"]) draw(byId(id), made[id]);
+    for (const id of DRAWN) draw(byId(id), made[id]);
+    byId("money").parentElement.hidden = !made.money; // of what costs nothing
     byId("histograms").replaceChildren(...made.histograms.map(({ cluster, svg }) => {
       const figure = element("figure", {}, element("figcaption", {}, cluster));
       const holder = element("div");
@@ -245,6 +278,8 @@ async function drawings() {
   }
 }
 
+table(byId("steps"), [["Step"], ["Tasks", "number"], ["Done", "number"], ["Running", "number"],
+  ["Ready", "number"], ["Waiting", "number"], ["Failed", "number"], ["Cut off", "number"]]);
 table(byId("clusters"), [["Cluster"], ["Price", "number"], ["Machines", "number"], ["Planned", "number"],
   ["Mean runtime", "number"], ["Known", "number"], ["Remarks"]]);
 tasks.setUp(told);
@@ -256,6 +291,9 @@ byId("cancel").onclick = async () => {
     "Cancel the bag")) await change("cancel", { reason: "cancelled on the web page" });
 };
 let resized;
-addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => drawings().catch(told), 300); });
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => Promise.all([drawings(), tasks.redraw()]).catch(told), 300);
+});
 document.addEventListener("visibilitychange", () => { state.drawn = 0; });
 loop();

@@ -50,6 +50,8 @@ export function money(billionths, currency) {
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
+  if (seconds > 0 && seconds < 0.00095) return `${Math.round(1e6 * seconds)} µs`;
+  if (seconds > 0 && seconds < 0.095) return `${Number((1000 * seconds).toPrecision(2))} ms`;
   if (seconds < 9.95) return `${Number(seconds.toPrecision(2))} s`;
   const whole = Math.round(seconds);
   const two = (large, small, a, b) => {

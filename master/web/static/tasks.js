@@ -3,10 +3,11 @@
 import { ask, byId, cell, clock, count, draw, duration, element, facts, memory, table } from "./parts.js";
 
 const PAGE = 25;
-const state = { bag: null, offset: 0, began: 0, asked: 0, opened: 0, told: null };
+const PLOT_MS = 5000; // thousands of dots are not drawn anew with each result
+const state = { bag: null, offset: 0, began: 0, asked: 0, opened: 0, plotted: 0, later: null, told: null };
 
 export function showBag(bag) {
-  Object.assign(state, { bag, offset: 0, opened: state.opened + 1 });
+  Object.assign(state, { bag, offset: 0, opened: state.opened + 1, plotted: 0 });
   byId("task").close();
   return refresh();
 }
@@ -24,15 +25,24 @@ export async function refresh() {
   });
   const page = await ask(`/api/bags/${state.bag}/tasks?${query}`);
   if (asked !== state.asked) return; // a later question is on its way
+  const at = document.activeElement?.closest("#tasks button")?.textContent; // whoever is there stays there
   byId("tasks").replaceChildren(...(page.tasks.length ? page.tasks.map(row) : [nothing()]));
+  if (at) [...byId("tasks").querySelectorAll("button")].find((one) => one.textContent === at)?.focus({ preventScroll: true });
   const last = state.offset + page.tasks.length;
   byId("page").textContent = page.total ? `${count(state.offset + 1)} to ${count(last)} of ${count(page.total)}` : "none";
   byId("previous").disabled = state.offset === 0;
   byId("next").disabled = last >= page.total;
-  await values();
+  const pause = state.plotted + PLOT_MS - Date.now();
+  if (pause <= 0) await values();
+  else state.later ??= setTimeout(() => { state.later = null; values().catch(state.told); }, pause);
+}
+
+export async function redraw() {
+  if (state.bag !== null) await values();
 }
 
 async function values() {
+  state.plotted = Date.now();
   const asked = state.asked;
   const query = new URLSearchParams({
     value: byId("value").value, parameter: byId("parameter").value,
@@ -46,10 +56,10 @@ async function values() {
   draw(byId("value-plot"), told.svg);
   const sort = byId("sort");
   const chosen = sort.value;
-  const known = told.values.map((name) => `value.${name}`);
+  const known = told.names.map((name) => `value.${name}`);
   for (const option of [...sort.options]) if (option.value.startsWith("value.") && !known.includes(option.value)) option.remove();
   for (const [k, name] of known.entries()) {
-    if (![...sort.options].some((one) => one.value === name)) sort.append(element("option", { value: name }, told.values[k]));
+    if (![...sort.options].some((one) => one.value === name)) sort.append(element("option", { value: name }, told.names[k]));
   }
   sort.value = chosen;
   if (sort.selectedIndex < 0) sort.selectedIndex = 0;
@@ -73,7 +83,8 @@ function nothing() {
 }
 
 function opener(task, words) {
-  return element("button", { type: "button", className: "link", onclick: () => open(task).catch(state.told) }, words);
+  const onclick = () => open(task).catch(state.told);
+  return element("button", { type: "button", className: "link", ariaLabel: /^\d+$/.test(words) ? `Task ${words}` : null, onclick }, words);
 }
 
 function row(task) {

@@ -1,0 +1,1 @@
+"""The API of a master: the requests of every verb and their replies, each declared once."""

@@ -1,0 +1,51 @@
+"""Common machines: their slots, which bag has how many of them, and which are still filled."""
+
+from collections.abc import Iterable
+
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import BagId, MachineId
+
+
+class CommonMachine:
+    """`fills` holds only what is filled beyond the grant: slots that are on their way to others."""
+
+    __slots__ = ("fills", "granted", "id", "kind", "slots")
+
+    def __init__(self, machine: MachineId, slots: int, kind: str) -> None:
+        self.id = machine
+        self.slots = slots
+        self.kind = kind
+        self.granted: dict[BagId, int] = {}
+        self.fills: dict[BagId, int] = {}
+
+    def held(self, bag: BagId) -> int:
+        """Its slots that nobody else can have now."""
+        return max(self.granted.get(bag, 0), self.fills.get(bag, 0))
+
+    @property
+    def free(self) -> int:
+        return self.slots - sum(map(self.held, self.granted.keys() | self.fills.keys()))
+
+    def grant(self, bag: BagId, slots: int) -> None:
+        """Lowered, it counts as filled until it is told otherwise."""
+        held = self.held(bag)
+        self.granted[bag] = slots
+        self.fill(bag, held)
+
+    def fill(self, bag: BagId, slots: int) -> None:
+        if slots > self.granted.get(bag, 0):
+            self.fills[bag] = slots
+        else:
+            self.fills.pop(bag, None)
+
+    def forget(self, bag: BagId) -> None:
+        self.granted.pop(bag, None)
+        self.fills.pop(bag, None)
+
+    def check(self, bags: Iterable[BagId]) -> None:
+        if not self.granted.keys() | self.fills.keys() <= set(bags):
+            raise BrokenInvariantError(f"machine {self.id} is granted to a bag that does not run")
+        if sum(self.granted.values()) > self.slots:
+            raise BrokenInvariantError(f"more slots of machine {self.id} are granted than it has")
+        if any(filled <= self.granted.get(bag, 0) for bag, filled in self.fills.items()):
+            raise BrokenInvariantError(f"machine {self.id} waits for slots that are granted")

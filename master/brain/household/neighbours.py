@@ -1,0 +1,274 @@
+"""Neighbours: word goes between the engines of bags that run side by side and their household.
+
+Both drivers use it alike. After each event of a bag it tells the household what has changed, and
+what that answers becomes an event of the bags concerned, one after the other: before a second bag
+is told that it may have more, the first has said what it took.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from bats.common.messages import BagId, MachineId
+from bats.common.money import Money
+from bats.master.brain.engine import Engine
+from bats.master.brain.household.cap import Cap
+from bats.master.brain.household.household import Household
+from bats.master.brain.household.notices import (
+    Allowance,
+    Answer,
+    Came,
+    Capped,
+    Closed,
+    Committed,
+    Fills,
+    Grant,
+    Left,
+    Limit,
+    Needs,
+    Notice,
+    Opened,
+    Spent,
+    TimePassed,
+    Uses,
+    Weighed,
+    Went,
+)
+from bats.master.brain.protocol.commands import WakeAt
+from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited
+
+
+class Door(Protocol):
+    """The way to one bag."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def began(self) -> float:
+        """The beginning of the bag's own time, by the household's clock."""
+        ...
+
+    def deliver(self, event: Event) -> None:
+        """Let it happen to the bag."""
+        ...
+
+    def join(self, machine: MachineId, places: int) -> None:
+        """A common machine is there for the bag, with places for so many of its tasks."""
+        ...
+
+
+class Place(NamedTuple):
+    """One kind of machine that bags may have in common: offerings of the same place compete."""
+
+    name: str
+    most: int  # machines
+
+
+@dataclass(slots=True)
+class Neighbour:
+    """One bag, and what the household was told of it last."""
+
+    door: Door
+    opened: Opened
+    places: Mapping[int, Place]  # by the numbers of its offerings
+    needs: int = 0
+    uses: dict[int, tuple[int, int]] = field(default_factory=dict)
+    committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
+
+
+class Neighbours:
+    def __init__(
+        self,
+        household: Household,
+        clock: Callable[[], float],
+        wake: Callable[[float], None],
+    ) -> None:
+        self.household = household
+        self.machines: dict[MachineId, int] = {}  # common ones, and their slots
+        self.witness: Callable[[float, Notice, list[Answer]], None] | None = None
+        self._clock = clock
+        self._wake = wake  # calls `time_passed` at that time
+        self._bags: dict[BagId, Neighbour] = {}
+        self._notices: deque[Notice] = deque()
+        self._answers: deque[Iterator[Answer]] = deque()
+        self._busy = False
+
+    # --- what the driver tells --------------------------------------------------------------------
+
+    def open(self, *bags: tuple[Opened, Door, Mapping[int, Place]]) -> None:
+        """Before they begin or go on, so that they are told first what they may have."""
+        for opened, door, places in bags:
+            self._bags[opened.bag] = neighbour = Neighbour(door, opened, places)
+            self._notices.append(opened)
+            for cluster, (place, most) in places.items():
+                limit = door.engine.limit(cluster)
+                uses = neighbour.uses[cluster] = door.engine.appetite(cluster)
+                self._notices.append(Uses(opened.bag, place, *uses, most, limit))
+        for bag in list(self._bags):
+            self._ask(bag)  # alone a bag was asked for less
+        self._run()
+
+    def close(self, bag: BagId) -> None:
+        if bag in self._bags:
+            self._count()
+            del self._bags[bag]
+            self.tell(Closed(bag))
+
+    def weigh(self, bag: BagId, weight: float, priority: int) -> None:
+        self.tell(Weighed(bag, weight, priority))
+
+    def came(self, machine: MachineId, slots: int, kind: str = "") -> None:
+        """A common machine joined, or joined again: bags that run tasks there go on with them."""
+        self.machines[machine] = slots
+        running = tuple(
+            (bag, fills)
+            for bag, one in self._bags.items()
+            if (fills := one.door.engine.fills(machine) * one.opened.width)
+        )
+        self.tell(Came(machine, slots, kind, running))
+        for bag in list(self._bags):
+            self.look(bag)  # it was not asked for more than there was
+
+    def went(self, machine: MachineId) -> None:
+        if self.machines.pop(machine, None) is not None:
+            self.tell(Went(machine))
+
+    def time_passed(self) -> None:
+        self.tell(TimePassed())
+
+    def cap(self, caps: Iterable[Cap], spent: Iterable[Spent]) -> None:
+        """Let these caps stand; with what bags have spent that do not run."""
+        self.tell(Capped(tuple(caps), tuple(spent)))
+
+    def look(self, bag: BagId) -> None:
+        """After each event of a bag: tell the household what it needs to know."""
+        if bag in self._bags:
+            self._ask(bag)
+            self._run()
+
+    def _ask(self, bag: BagId) -> None:
+        one = self._bags[bag]
+        engine, width = one.door.engine, one.opened.width
+        alone = len(self._bags) == 1
+        needs = min(engine.needs * width, 1 if alone else self.household.slots)
+        if needs != one.needs:
+            one.needs = needs
+            self._notices.append(Needs(bag, needs))
+        if alone:
+            return
+        for cluster, (place, most) in one.places.items():
+            uses = engine.appetite(cluster)
+            if uses != one.uses[cluster]:
+                one.uses[cluster] = uses
+                self._notices.append(Uses(bag, place, *uses, most, most))
+        for machine, said in self.household.leaving(bag).items():
+            fills = engine.fills(machine) * width
+            if fills != said:
+                self._notices.append(Fills(bag, machine, fills))
+
+    def left(self, bag: BagId, machine: MachineId) -> None:
+        """The bag let a common machine go."""
+        if machine in self.machines:
+            self.tell(Left(bag, machine))
+
+    def tell(self, notice: Notice) -> None:
+        self._notices.append(notice)
+        self._run()
+
+    # --- what becomes of it -----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        """All that was told, and what it leads to; what arises meanwhile is told before the rest.
+
+        Answers that are out of date by then are not carried out.
+        """
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._count() or self._notices or self._answers:
+                if self._notices:
+                    notice, now = self._notices.popleft(), self._clock()
+                    answers = self.household.handle(notice, now)
+                    if self.witness is not None:
+                        self.witness(now, notice, answers)
+                    self._answers.appendleft(iter(self._take_away(answers)))
+                elif (answer := next(self._answers[0], None)) is None:
+                    self._answers.popleft()
+                else:
+                    self._carry_out(answer)
+        finally:
+            self._busy = False
+
+    def _count(self) -> bool:
+        """Tell what bags have committed since it was told, before any other acts."""
+        since = self.household.since
+        if not since:
+            return False
+        for bag, one in self._bags.items():
+            engine = one.door.engine
+            now = engine.committed, engine.waits_for_cap, since
+            if one.committed != now and _pays(engine):
+                one.committed = now
+                began = one.door.began
+                by_window = tuple((at, engine.committed_since(at - began)) for at in since)
+                spent = Spent(bag, one.opened.user, engine.settings.currency, by_window)
+                self._notices.append(Committed(spent, now[0], engine.allowance, now[1]))
+        return bool(self._notices)
+
+    def _take_away(self, answers: Iterable[Answer]) -> list[Answer]:
+        """Lower allowances at once, of which nothing comes; what is raised comes last of all."""
+        rest: list[Answer] = []
+        more: list[Answer] = []
+        for answer in answers:
+            if not isinstance(answer, Allowance):
+                rest.append(answer)
+            elif self._lowers(answer):
+                self._carry_out(answer)
+            else:
+                more.append(answer)
+        self._answers.append(iter(more))
+        return rest
+
+    def _lowers(self, told: Allowance) -> bool:
+        one = self._bags.get(told.bag)
+        before = one.door.engine.allowance if one else None
+        return told.amount is not None and (before is None or told.amount <= before)
+
+    def _carry_out(self, answer: Answer) -> None:
+        match answer:
+            case WakeAt(at):
+                self._wake(at)
+            case Grant(bag, machine, slots):
+                if bag in self._bags and slots == self.household.granted(bag, machine):
+                    self._grant(self._bags[bag], machine, slots)
+            case Allowance(bag, amount):
+                if bag in self._bags and amount == self.household.allowance(bag):
+                    self._allow(self._bags[bag], answer)
+            case Limit(bag, place, machines):
+                if bag in self._bags and machines == self.household.limit(bag, place):
+                    self._limit(self._bags[bag], place, machines)
+
+    def _allow(self, one: Neighbour, allowance: Allowance) -> None:
+        told = Allotted(allowance.amount, allowance.cap, allowance.until)
+        one.door.deliver(told)
+
+    def _grant(self, one: Neighbour, machine: MachineId, slots: int) -> None:
+        engine, places = one.door.engine, slots // one.opened.width
+        known = engine.machine(machine)
+        if known is None or not known.wanted:
+            if places and engine.needs:
+                one.door.join(machine, places)
+        elif known.slots != places:
+            one.door.deliver(Granted(machine, places))
+
+    def _limit(self, one: Neighbour, place: str, machines: int) -> None:
+        for cluster, (name, _) in one.places.items():
+            if name == place:
+                one.door.deliver(Limited(cluster, machines))
+
+
+def _pays(engine: Engine) -> bool:
+    return any(not one.free for one in engine.settings.offerings)

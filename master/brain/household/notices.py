@@ -1,0 +1,183 @@
+"""Notices to the household. Times are seconds of the calendar, which all bags have in common."""
+
+from dataclasses import dataclass
+
+from bats.common.messages import BagId, MachineId
+from bats.common.money import Money
+from bats.master.brain.household.cap import Cap
+from bats.master.brain.protocol.commands import WakeAt
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A bag runs from now on, or goes on.
+
+    `takes` are the kinds of common machines that can run its tasks, "" those started without a
+    kind; `width` is how many slots each of its tasks takes.
+    """
+
+    bag: BagId
+    user: str = ""
+    weight: float = 1.0
+    priority: int = 0
+    takes: tuple[str, ...] = ("",)
+    width: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The bag could fill so many slots now, those included that it has."""
+
+    bag: BagId
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The bag counts for so much from now on."""
+
+    bag: BagId
+    weight: float
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The bag runs no more; what it had is for others."""
+
+    bag: BagId
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A common machine is there; some bags may run tasks on it already."""
+
+    machine: MachineId
+    slots: int
+    kind: str = ""
+    running: tuple[tuple[BagId, int], ...] = ()  # the slots that each bag fills
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """The machine is gone, or silent."""
+
+    machine: MachineId
+
+
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """The bag still fills so many slots there: told after a grant was lowered, and as they end."""
+
+    bag: BagId
+    machine: MachineId
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The bag has let the machine go, as it is paused or ends."""
+
+    bag: BagId
+    machine: MachineId
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """The bag has so many machines of an offering that others may have as well, or wants them.
+
+    `most` is how many there are at all.
+    """
+
+    bag: BagId
+    place: str
+    machines: int
+    wanted: int
+    most: int
+    limit: int  # how many it may have as far as it was told
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The money of a bag for ATUs that begin at each of these times or later."""
+
+    bag: BagId
+    user: str
+    currency: str
+    since: tuple[tuple[float, Money], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """These caps stand from now on, and no others; with what bags have spent that do not run."""
+
+    caps: tuple[Cap, ...]
+    spent: tuple[Spent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The bag runs and has spent or reserved so much, in all and by the windows of caps."""
+
+    spent: Spent
+    in_all: Money
+    allowed: Money | None  # as far as it was told
+    waits: bool = False  # what it was told leaves too little for it to go on
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The time that a `WakeAt` asked for has come."""
+
+
+Notice = (
+    Opened
+    | Needs
+    | Weighed
+    | Closed
+    | Came
+    | Went
+    | Fills
+    | Left
+    | Uses
+    | Capped
+    | Committed
+    | TimePassed
+)
+
+
+# --- what it answers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """So many slots of the machine are the bag's from now on.
+
+    Fewer than it fills take nothing away: it begins nothing more there, and `Fills` says the rest.
+    """
+
+    bag: BagId
+    machine: MachineId
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many machines of the offering may be the bag's; those beyond that it has, it keeps."""
+
+    bag: BagId
+    place: str
+    machines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The bag may have committed so much in all, by what others leave of a cap; None: no cap."""
+
+    bag: BagId
+    amount: Money | None
+    cap: str = ""  # the one that leaves least, in words
+    until: str = ""  # its window ends, in words; "" never
+
+
+Answer = Grant | Limit | Allowance | WakeAt

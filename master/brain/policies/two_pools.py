@@ -1,0 +1,222 @@
+"""NTDM_r: unreliable machines for the bag, copies and a few reliable ones for its tail.
+
+After ExPERT §3. In the tail a task gets N instances at most from unreliable machines, each no
+sooner than T after the one before was sent, given up D after it was sent; then one last from
+⌈M_r·#ur⌉ reliable machines. An instance that is known to be lost is followed at once.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from bats.common.messages import TaskId
+from bats.common.money import UNITS
+from bats.common.offering import Offering
+from bats.master.brain.policies.replication import NoCopies, Pools
+from bats.master.brain.unreliable.notation import Written
+from bats.master.brain.unreliable.strategy import Opening, Strategy
+from bats.master.brain.views.readonly import (
+    AttemptView,
+    ClusterView,
+    MachineState,
+    MachineView,
+    RunView,
+    TaskState,
+)
+
+LATE: Final = 4
+"""Times the mean: the deadline of the throughput phase."""
+ENOUGH: Final = 5
+"""Results that the mean is taken from; before, nothing is late."""
+FRUITLESS: Final = 2
+"""Instances per machine that are lost one after the other: no more machines are had then."""
+LEAST: Final = 5
+"""So many machines count at least."""
+UNKNOWN_SECONDS: Final = 3600.0
+"""T_ur, as long as nothing is known."""
+
+
+class Due(NamedTuple):
+    """The next instance of a task in the tail."""
+
+    at: float
+    sent: int  # to unreliable machines, in the tail
+    task: TaskId
+    unreliable: bool  # machines that may take it
+    reliable: bool
+
+
+class TwoPools(NoCopies):
+    """The replicator of bags whose settings name a strategy."""
+
+    def __init__(self, written: Written) -> None:
+        self._rules = NTDMr(written)
+
+    def pools(self) -> Pools:
+        return self._rules
+
+
+class NTDMr(Pools):
+    def __init__(self, written: Written) -> None:
+        self.strategy = written.strategy
+        self._relative = written.relative
+
+    def _seconds(self, run: RunView, time: float) -> float:
+        """T or D: written as times of T_ur, or as it is."""
+        return time * T_ur(run) if self._relative else time
+
+    # --- the throughput phase --------------------------------------------------------------------
+
+    def begins(self, run: RunView, machine: MachineView) -> bool:
+        return self._opens_with(run, machine.offering)
+
+    def tail_begins(self, run: RunView) -> bool:
+        if not self.strategy.tail or run.tasks.waiting:
+            return False
+        if self.strategy.affordable is None:
+            few = len(run.tasks) < size(run) and run.tasks.unfinished == len(run.tasks)
+            return few or run.tasks.unfinished < slots(run, reliable=False)
+        known = [c for c in run.known() if c.offering.reliable]
+        per_second = min(
+            (rate(c) for c in known or run.clusters if c.offering.reliable), default=0.0
+        )
+        seconds = max((c.profile.mean_done for c in known), default=T_ur(run))
+        copies = run.tasks.unfinished * seconds * per_second
+        return run.spent() + copies <= self.strategy.affordable * UNITS
+
+    # --- the tail --------------------------------------------------------------------------------
+
+    def next(self, run: RunView, machine: MachineView) -> TaskId | None:
+        for due in sorted(self._due(run)):
+            if due.at > run.now:
+                return None
+            fits = due.reliable if machine.offering.reliable else due.unreliable
+            if fits and due.task not in machine.active:
+                return due.task
+        return None
+
+    def due_at(self, run: RunView) -> float:
+        return min((due.at for due in self._due(run) if due.at > run.now), default=math.inf)
+
+    def _due(self, run: RunView) -> Iterator[Due]:
+        """The next instance of each task, wherever one may follow."""
+        strategy = self.strategy
+        unreliable = has_unreliable(run)
+        limited = strategy.N is not None and most_reliable(run, strategy) > 0
+        T = self._seconds(run, strategy.T)
+        for task in _unfinished(run):
+            running = [a for a in run.tasks.running.get(task, ()) if a.given_up_at is None]
+            if running:
+                at = max(a.ordered_at for a in running) + T
+            else:
+                last_sent, lost = run.instances.lost.get(task, (-math.inf, run.now))
+                at = min(last_sent + T, lost)
+            sent = run.instances.in_tail.get(task, 0)
+            more = not limited or sent < (strategy.N or 0)
+            last = any(run.pool.machines[a.machine].offering.reliable for a in running)
+            yield Due(
+                at,
+                sent,
+                task,
+                unreliable and more and not (last and not strategy.both_at_once),
+                not last and (not unreliable or (limited and (not more or strategy.both_at_once))),
+            )
+
+    # --- machines --------------------------------------------------------------------------------
+
+    def deadline_at(self, run: RunView, machine: MachineView, attempt: AttemptView) -> float:
+        if machine.offering.reliable:
+            return math.inf
+        tail = run.instances.tail_at
+        if tail is not None and attempt.ordered_at >= tail:
+            return attempt.ordered_at + self._seconds(run, self.strategy.D)
+        patience = 1 if run.canonical.count >= ENOUGH else 2 ** min(8, _rounds(run))
+        return attempt.ordered_at + LATE * T_ur(run) * patience
+
+    def hopeless(self, run: RunView) -> bool:
+        return run.instances.fruitless >= FRUITLESS * max(LEAST, size(run))
+
+    def wanted(self, run: RunView, cluster: ClusterView) -> int:
+        """Those that are there, and what is due beyond the room that they have."""
+        offering, there = cluster.offering, run.pool.staying(cluster.index)
+        most = offering.max_machines
+        if offering.reliable:
+            most = min(most, most_reliable(run, self.strategy))
+        if run.instances.tail_at is not None:
+            waits = sum(
+                due.at <= run.now and (due.reliable if offering.reliable else due.unreliable)
+                for due in self._due(run)
+            )
+        else:
+            waits = run.tasks.ready if self._opens_with(run, offering) else 0
+        free = sum(max(0, m.slots - m.load) for m in there if m.state is not MachineState.SILENT)
+        return min(most, len(there) + max(0, math.ceil((waits - free) / offering.slots)))
+
+    def _opens_with(self, run: RunView, offering: Offering) -> bool:
+        """True if the throughput phase uses this kind."""
+        if offering.reliable:
+            return self.strategy.opening.uses_reliable or not has_unreliable(run)
+        return self.strategy.opening is not Opening.RELIABLE
+
+
+def T_ur(run: RunView) -> float:  # noqa: N802 (the paper's letter)
+    """The mean of the tasks that unreliable machines have done."""
+    known = [c.profile for c in run.known() if not c.offering.reliable]
+    count = sum(profile.count for profile in known)
+    total = sum(profile.count * profile.mean_done for profile in known)
+    if count:
+        return total / count
+    return run.canonical.mean_done if run.canonical.count else UNKNOWN_SECONDS
+
+
+def _unfinished(run: RunView) -> Iterator[TaskId]:
+    yield from (TaskId(task) for task in run.tasks.pooled())
+    for task in run.tasks.running:
+        if run.tasks.states[task] == TaskState.RUNNING:
+            yield task
+
+
+def has_unreliable(run: RunView) -> bool:
+    return any(not c.offering.reliable and c.startable for c in run.clusters)
+
+
+def _rounds(run: RunView) -> int:
+    """The number of times that the whole pool has been lost, one after another, for nothing."""
+    return run.instances.fruitless // max(1, size(run))
+
+
+def slots(run: RunView, *, reliable: bool) -> int:
+    """The slots of machines of one pool that are there to stay."""
+    return sum(
+        m.slots
+        for c in run.clusters
+        if c.offering.reliable == reliable
+        for m in run.pool.staying(c.index)
+    )
+
+
+def size(run: RunView) -> int:
+    """The slots of all unreliable machines that can be had."""
+    return sum(
+        c.offering.max_machines * c.offering.slots
+        for c in run.clusters
+        if not c.offering.reliable and c.startable
+    )
+
+
+def most_reliable(run: RunView, strategy: Strategy) -> int:
+    """⌈M_r·#ur⌉ reliable machines; one at least where no unreliable ones are left."""
+    there = sum(
+        c.offering.max_machines for c in run.clusters if c.offering.reliable and c.startable
+    )
+    machines = sum(c.offering.max_machines for c in run.clusters if not c.offering.reliable)
+    if not machines:
+        return there
+    wanted = math.ceil(strategy.M_r * machines * (1 - 1e-9))
+    return min(there, wanted if has_unreliable(run) else max(1, wanted))
+
+
+def rate(cluster: ClusterView) -> float:
+    """The price of a second of one slot."""
+    offering = cluster.offering
+    return offering.price / offering.atu_seconds / offering.slots

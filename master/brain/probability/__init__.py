@@ -1,0 +1,1 @@
+"""Random variables, and what becomes of them in a graph of tasks."""

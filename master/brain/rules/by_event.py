@@ -1,0 +1,92 @@
+"""The rule of each event: a function of the run and of what happened."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import Run
+from bats.master.brain.protocol.events import (
+    Allotted,
+    Allowed,
+    Announced,
+    Asked,
+    Begin,
+    Cancelled,
+    Charged,
+    Chosen,
+    Closed,
+    Collecting,
+    Ended,
+    Foretold,
+    Found,
+    GivenUp,
+    Gone,
+    Granted,
+    Joined,
+    LeftOut,
+    Limited,
+    Resumed,
+    Retried,
+    Returned,
+    SetAside,
+    Silent,
+    Suspended,
+    Woken,
+)
+from bats.master.brain.rules import (
+    capping,
+    choosing,
+    dispatch,
+    monitoring,
+    recorded_facts,
+    replanning,
+    sampling,
+    user_orders,
+)
+from bats.master.brain.rules.machines import fleet, life, shares
+
+
+def _begin(run: Run, _: Begin) -> None:
+    run.begun, run.began_at = True, run.now
+    run.next_monitor = run.now + monitoring.monitor_seconds(run)
+    sampling.begin(run)
+
+
+def _set_aside(run: Run, event: SetAside) -> None:
+    fleet.set_aside(run, run.clusters[event.cluster], event.reason)
+    if run.phase is Phase.EXECUTING:
+        replanning.replan(run, "an offering was set aside")
+
+
+def _woken(run: Run, _: Woken) -> None:
+    run.woken_at = None
+
+
+RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
+    Begin: _begin,
+    Charged: life.charged,
+    Joined: life.joined,
+    Silent: life.silent,
+    Announced: life.announced,
+    Found: life.found,
+    Gone: life.gone,
+    Ended: dispatch.on_ended,
+    Collecting: dispatch.on_collecting,
+    Returned: life.returned,
+    Chosen: choosing.choose,
+    Foretold: choosing.foretold,
+    Allowed: choosing.allow,
+    LeftOut: user_orders.left_out,
+    Cancelled: user_orders.cancelled,
+    Retried: user_orders.retried,
+    Suspended: user_orders.suspended,
+    Resumed: user_orders.resumed,
+    SetAside: _set_aside,
+    Woken: _woken,
+    Granted: shares.granted,
+    Limited: shares.limited,
+    Allotted: capping.allotted,
+    Asked: recorded_facts.asked,
+    GivenUp: recorded_facts.given_up,
+    Closed: recorded_facts.closed,
+}

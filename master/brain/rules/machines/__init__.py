@@ -1,0 +1,1 @@
+"""Rules about machines: hired, paid, shared and let go."""

@@ -1,0 +1,84 @@
+"""A bag's share of what several bags use: slots of common machines, machines of an offering."""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.state import ClusterState, Run
+from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.commands import KillTask
+from bats.master.brain.protocol.events import Granted, Limited
+from bats.master.brain.rules import dispatch, replanning
+from bats.master.brain.rules.machines import fleet
+
+FOR_OTHERS: Final = "other bags want machines of its kind"
+"""The reason for which free machines of a bag leave when others come."""
+
+
+def granted(run: Run, event: Granted) -> None:
+    """More slots are filled at once; of fewer, what is queued and what is copied makes room."""
+    machine = run.pool.machines.get(event.machine)
+    if machine is None or machine.state in (MachineState.STOPPING, MachineState.GONE):
+        return
+    fewer = event.slots < machine.slots
+    machine.slots = event.slots
+    run.clusters[machine.cluster].shared = True
+    machine.advance(run.now)
+    if fewer:
+        _make_room(run, machine)
+    run.pool.hungry[machine.id] = None
+
+
+def _make_room(run: Run, machine: Machine) -> None:
+    unwanted = list(machine.queued)
+    over = len(machine.active) - machine.slots
+    copies = [one for one in machine.active.values() if len(run.tasks.running[one.task]) > 1]
+    unwanted += copies[: max(0, over)]
+    for attempt in unwanted:
+        run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
+
+
+def needs(run: Run) -> int:
+    """Each task that is not settled could have a place; copies are made where none is needed."""
+    if not run.begun or run.phase not in dispatch.BUSY_PHASES or run.pause is not None:
+        return 0
+    could = run.tasks.ready + run.tasks.counts[TaskState.RUNNING]
+    return min(run.settings.at_once or could, could)
+
+
+def limited(run: Run, event: Limited) -> None:
+    """Free machines beyond the limit leave when their tasks end; paid ones with their paid time."""
+    c = run.clusters[event.cluster]
+    before = c.offering.max_machines
+    c.offering = replace(c.offering, max_machines=event.machines)
+    c.held_back = event.machines < run.settings.offerings[c.index].max_machines
+    if c.offering.free:
+        _leave_to_others(run, c)
+    if event.machines <= before or not run.begun:
+        return
+    if c.offering.free and run.phase in dispatch.BUSY_PHASES:
+        replanning.keep_free_machines(run)
+    elif run.phase is Phase.EXECUTING and run.plan and run.plan.mix[c.index] >= before:
+        replanning.replan(run, f"other bags leave more {c.offering.name}")
+
+
+def _leave_to_others(run: Run, c: ClusterState) -> None:
+    staying = sorted(run.pool.staying(c.index), key=lambda machine: (machine.load, -machine.id))
+    for machine in staying[: max(0, len(staying) - c.offering.max_machines)]:
+        if machine.state is MachineState.REQUESTED:
+            fleet.stop(run, machine, FOR_OTHERS)
+        else:
+            machine.draining = FOR_OTHERS
+            run.pool.hungry[machine.id] = None
+
+
+def appetite(run: Run, c: ClusterState) -> tuple[int, int]:
+    """The machines that there are, and the most that it could put to use."""
+    living = len(run.pool.living[c.index])
+    if not needs(run) or not c.startable or run.waits_for_cap:
+        return living, living
+    useful = math.ceil(run.tasks.unfinished / c.offering.slots)
+    most = min(run.settings.offerings[c.index].max_machines, useful)
+    return living, max(living, most)

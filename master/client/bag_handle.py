@@ -1,0 +1,231 @@
+"""The handle of a bag at a master: what it is asked, and what it is told to do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Protocol
+
+from bats.common.errors import PausedError, UsageError
+from bats.common.money import Money, money
+from bats.common.outcomes.values import TYPES, as_typed
+from bats.common.units import seconds
+from bats.master.api import replies
+from bats.master.api.asking import Asks, Streams, ask, parts
+from bats.master.api.replies import Schedule, TaskResult
+from bats.master.api.requests import (
+    Allow,
+    AwaitNews,
+    Cancel,
+    Choose,
+    GetFrontier,
+    GetLog,
+    GetResults,
+    GetSchedules,
+    GetStatus,
+    LeaveOut,
+    Pause,
+    Resume,
+    Retry,
+    Weigh,
+)
+from bats.master.client.log_following import Output, follow_log
+
+_NEWS_SECONDS: Final = 30.0
+_CALM: Final = 10  # looking at all results is given at most one in so many seconds
+
+
+class Answers(Asks, Streams, Protocol):
+    """A master, however it is reached."""
+
+
+class Bag:
+    """A bag at the master; `SyncBag` is the same without `await`.
+
+    bag = await master.submit("sweep.toml")
+    """
+
+    def __init__(self, client: Answers, number: int) -> None:
+        self._client = client
+        self.number = number
+
+    async def status(self) -> replies.Status:
+        """The state as facts: `bag.status()["done"]`."""
+        return await ask(self._client, GetStatus(self.number))
+
+    async def schedules(self) -> list[Schedule]:
+        """The schedules on offer; empty before the sample is complete.
+
+        for offer in bag.schedules():
+            print(offer["name"], offer["cost"] / 1e9, offer["makespan_seconds"])
+        """
+        return (await ask(self._client, GetSchedules(self.number)))["schedules"]
+
+    async def frontier(
+        self,
+        pick: str = "product",
+        *,
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
+    ) -> replies.Frontier:
+        """The strategies for unreliable machines that no other beats in both time and price.
+
+        bag.frontier(deadline="2h")["chosen"]
+        """
+        at_most, within = limits_of(budget, deadline)
+        return await ask(self._client, GetFrontier(self.number, pick, at_most, within))
+
+    async def choose(
+        self,
+        rule: str = "fastest",
+        *,
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
+    ) -> replies.Chosen:
+        """Take the schedule of that name, or what a limit allows: `bag.choose(budget="2.50")`."""
+        at_most, within = limits_of(budget, deadline)
+        want = Choose(self.number, rule, at_most, deadline_seconds=within)
+        return await ask(self._client, want)
+
+    async def wait(self, phase: str = "") -> replies.Status:
+        """The status once the bag is over, or paused, or has come to that phase.
+
+        bag.wait("choosing")
+        bag.choose("fastest")
+        print(bag.wait()["done"])
+        """
+        seen = 0
+        while True:
+            status = await ask(self._client, AwaitNews(self.number, seen, _NEWS_SECONDS))
+            seen = status["seen"]
+            if status["over"] or status.get("paused"):
+                return status
+            if phase and status.get("phase") == phase:
+                return status
+
+    async def results(self) -> AsyncIterator[TaskResult]:
+        """Each task's result, as it comes, until the bag is over.
+
+            for result in bag.results():
+                print(result["parameters"], result["outcome"], result["values"])
+
+        Raises PausedError when no more come until the bag is resumed.
+        """
+        told: set[int] = set()
+        seen, pause = 0, 0.0
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(pause)
+            status = await ask(self._client, AwaitNews(self.number, seen, 1.0))
+            began = loop.time()
+            seen = status["seen"]
+            if status.get("done", 0) + status.get("failed", 0) > len(told) or status["over"]:
+                async for part in parts(self._client, GetResults(self.number)):
+                    for result in part["results"]:
+                        if result["task"] not in told:
+                            told.add(result["task"])
+                            _type(result["parameters"], part["types"])
+                            yield result
+            if status["over"]:
+                return
+            if (paused := status.get("paused")) and not status["running"]:
+                words = f"{paused['reason']}. {paused['ways']}"
+                raise PausedError(f"Bag {self.number} is paused: {words}")
+            pause = _CALM * (loop.time() - began)
+
+    async def frame(self) -> Any:
+        """All results as a pandas DataFrame; parameters and values told are columns.
+
+            bag.frame().groupby("alpha")["loss"].mean()
+
+        Where a name is taken, they are called `param.NAME` and `value.NAME`. Needs pandas.
+        """
+        import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return pd.DataFrame(await self.rows())
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """All results so far, flat: parameters and values told stand beside the other facts.
+
+        losses = {row["alpha"]: row["loss"] for row in bag.rows()}
+        """
+        rows: list[dict[str, Any]] = []
+        async for part in parts(self._client, GetResults(self.number, columns=True)):
+            for row in part["results"]:
+                told = _type(row.pop("values"), part["value_types"])
+                for kind, more in (("param", _type(row.pop("parameters"), part["types"])),
+                                   ("value", told)):  # fmt: skip
+                    for name, value in more.items():
+                        row[f"{kind}.{name}" if name in row else name] = value
+                rows.append(row)
+        return rows
+
+    async def log(self, task: int, *, err: bool = False) -> bytes:
+        """The output of the task, once it has ended: `bag.log(17, err=True).decode()`."""
+        data: bytes = b""
+        while True:
+            stream = "err" if err else "out"
+            want = GetLog(self.number, task=task, stream=stream, offset=len(data))
+            piece = await ask(self._client, want)
+            data += bytes(piece["data"])
+            if not piece["data"] or len(data) >= piece["total"]:
+                return data
+
+    def follow_log(self, task: int, *, err: bool = False) -> AsyncIterator[Output]:
+        """The output of the task as it comes; ends when the task will not run (again).
+
+        async for piece in bag.follow_log(17):
+            sys.stdout.buffer.write(piece.data)
+        """
+        return follow_log(self._client, self.number, task, err=err)
+
+    async def cancel(self, reason: str = "cancelled by the user") -> replies.BagState:
+        """End it: what runs is killed, results are kept. `bag.cancel("found it")`."""
+        return await ask(self._client, Cancel(self.number, reason))
+
+    async def allow(
+        self, *, budget: str | float | None = None, deadline: str | float | None = None
+    ) -> replies.Allowed:
+        """Let it cost so much in all, or take so long: `bag.allow(budget=12)`; it goes on then."""
+        at_most, within = limits_of(budget, deadline)
+        return await ask(self._client, Allow(self.number, at_most, within))
+
+    async def pause(self, reason: str = "paused by the user") -> replies.Told:
+        """Let it stand still until it is resumed: `bag.pause()`; what runs may end."""
+        return await ask(self._client, Pause(self.number, reason))
+
+    async def weigh(
+        self, weight: int | None = None, *, priority: int | None = None
+    ) -> replies.Weighed:
+        """Give it another part of what bags share: `bag.weigh(2)` is twice as much as usual."""
+        return await ask(self._client, Weigh(self.number, weight, priority))
+
+    async def drop(self, tasks: Sequence[int]) -> replies.LeftOut:
+        """Do without these tasks, waiting or running: `bag.drop(range(900, 1000))`."""
+        return await ask(self._client, LeaveOut(self.number, tasks=list(tasks)))
+
+    async def resume(self) -> replies.Told:
+        """Go on with it, be it paused, cancelled or left by its master: `bag.resume()`."""
+        return await ask(self._client, Resume(self.number))
+
+    async def retry(self, tasks: Sequence[int] | None = None) -> replies.Retried:
+        """Try failed tasks again: `bag.retry([3, 17])`, or all: `bag.retry()`."""
+        wanted = "failed" if tasks is None else list(tasks)
+        return await ask(self._client, Retry(self.number, wanted))
+
+
+def limits_of(
+    budget: str | float | None, deadline: str | float | None
+) -> tuple[Money | None, float | None]:
+    """The money and the seconds meant."""
+    try:
+        return (
+            None if budget is None else money(str(budget)),  # 0.1 means what is written
+            None if deadline is None else seconds(deadline),
+        )
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+
+
+def _type(found: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:
+    """In place: text becomes what its column holds."""
+    found |= {name: as_typed(value, TYPES[types[name]]) for name, value in found.items()}
+    return found

@@ -1,0 +1,125 @@
+"""The client of a master: bags are submitted with it, and found."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bats.common.errors import UsageError, quoted
+from bats.master.api import replies
+from bats.master.api.asking import ask
+from bats.master.api.requests import GetBags, GetStatus
+from bats.master.client.bag_handle import Bag, limits_of
+from bats.master.link import ANSWER_SECONDS, Link
+
+if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of them
+    from bats.common.offering import Offering
+    from bats.master.flow import Flow
+    from bats.master.sweep.work import Work
+
+Body = dict[str, Any]
+
+
+def sweep(file: str | Path = "", **keys: Any) -> "Work":
+    """The sweep of a file, or of the keys that a sweep file has, or of both. Raises UsageError.
+
+    work = sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}, retries=2)
+
+    With steps it is a workflow.
+    """
+    from bats.master.sweep.arguments import from_arguments
+
+    return from_arguments(file=file, settings=keys)
+
+
+class Client:
+    """A connection to a master; any number of questions at a time.
+
+    async with connect() as master:
+        bag = await master.submit("sweep.toml", budget="5")
+        async for result in bag.results():
+            print(result["parameters"], result["values"])
+    """
+
+    def __init__(self, wire: Link) -> None:
+        self._link = wire
+        self.address = wire.address
+
+    async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
+        """The answer to a question in the words of the wire: `master.ask("machines", bag=1)`.
+
+        Raises what the master says is wrong, UnreachableError if it says nothing.
+        """
+        return await self._link.ask(verb, timeout_seconds=timeout_seconds, **body)
+
+    def stream(
+        self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any
+    ) -> AsyncIterator[Body]:
+        """The parts of a long answer; each may take so long.
+
+        async for part in master.stream("export", bag=1, format="csv"):
+            print(part["text"], end="")
+        """
+        return self._link.stream(verb, timeout_seconds=timeout_seconds, **body)
+
+    async def send_file(self, path: Path) -> tuple[str, int]:
+        """Put a file's content where tasks can have it; its SHA-256 and size.
+
+        sha256, size = await master.send_file(Path("data.csv"))
+        """
+        return await self._link.send_file(path)
+
+    async def submit(
+        self,
+        work: "Work | Flow | str | Path",
+        *,
+        offerings: "Sequence[Offering] | None" = None,
+        rule: str = "",
+        budget: str | float | None = None,
+        deadline: str | float | None = None,
+        **settings: Any,
+    ) -> Bag:
+        """Submit a sweep, or a sweep file by its name; the bag it becomes.
+
+            bag = master.submit("sweep.toml", budget="5")
+
+        Without a rule or a limit it waits for `choose` after its sample.
+
+        `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
+        `settings` are further keys of a submission: `name`, or policies such as `tail`, which win
+        over those of the sweep.
+        """
+        at_most, within = limits_of(budget, deadline)
+        work = _sweep_of(work)
+        limits = (at_most, within, work.budget, work.deadline_seconds)
+        limited = any(one is not None for one in limits)
+        settings |= {"budget": at_most, "deadline_seconds": within}
+        settings["rule"] = rule or work.pick or ("fastest" if limited else "ask")
+        from bats.master.submitting import submit
+
+        answer = await submit(self, work, offerings, **settings)
+        return Bag(self, answer["bag"])
+
+    async def bag(self, which: int | str = "last") -> Bag:
+        """A bag by number, by name, or the newest: `master.bag("sweep")`, `master.bag()`."""
+        return Bag(self, (await ask(self, GetStatus(which)))["bag"])
+
+    async def bags(self) -> list[replies.BagLine]:
+        """All bags, the newest last: `[one["name"] for one in master.bags()]`."""
+        return (await ask(self, GetBags()))["bags"]
+
+
+def _sweep_of(work: "Work | Flow | str | Path") -> "Work":
+    """Raises UsageError for what is neither a sweep nor the name of a file."""
+    from bats.master.flow import Flow
+    from bats.master.sweep.work import Work
+
+    if isinstance(work, Work):
+        return work
+    if isinstance(work, Flow):
+        return work.workflow()
+    if isinstance(work, str | Path):
+        return sweep(work)
+    raise UsageError(
+        f"What is submitted is a sweep file's name or a sweep, not {quoted(work)}; "
+        'make one with sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}).'
+    )

@@ -1,0 +1,28 @@
+"""Questions by their verbs."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from bats.master.queries import bags, export, failures, learned, machines, output, plans, tasks
+from bats.master.queries.question import Question
+
+QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]] = {
+    "bags": bags.bags,
+    "status": bags.status,
+    "wait": bags.wait,
+    "schedules": plans.schedules,
+    "frontier": plans.frontier,
+    "explain": plans.explain,
+    "decisions": plans.decisions,
+    "failures": failures.why_failed,
+    "machines": machines.machines,
+    "tasks": tasks.tasks,
+    "task": tasks.task,
+    "results": tasks.results,
+    "log": output.log,
+    "export": export.export,
+    "learned": learned.learned,
+}
+
+OF_A_MASTER: Final = frozenset({"wait"})
+"""These ask for what is to come; a store alone cannot answer them."""

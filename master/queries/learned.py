@@ -1,0 +1,29 @@
+"""Experience across bags, as it can be looked at."""
+
+import struct
+from statistics import fmean
+
+from bats.master.api import replies
+from bats.master.api.reading import takes
+from bats.master.api.requests import GetLearned
+from bats.master.queries.question import Question
+from bats.master.store.rows import LearnedRow
+
+
+@takes(GetLearned)
+async def learned(question: Question, want: GetLearned) -> replies.Learned:
+    del want
+    rows = await question.read(lambda reader: reader.learned())
+    return {"learned": [_told(row) for row in rows]}
+
+
+def _told(row: LearnedRow) -> replies.Lesson:
+    runtimes = struct.unpack(f"<{len(row.runtimes) // 8}d", row.runtimes)
+    return {
+        "command": row.template,
+        "offering": row.offering,
+        "tasks": row.tasks,
+        "mean_seconds": fmean(runtimes),
+        "longest_seconds": runtimes[-1],
+        "at": row.at,
+    }

@@ -1,0 +1,166 @@
+"""Commands of a bag's engine, carried out: all but recording results, which its runner does.
+
+What costs money or ends machines is done only once the event behind it is durable; what workers
+are told to run or kill goes out at once, for a restart finds out from them what they hold.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from bats.common.messages import AttemptId, MachineId
+from bats.master.bag import ways_out
+from bats.master.brain.protocol.commands import (
+    Command,
+    Decided,
+    EndBag,
+    Foretell,
+    KillTask,
+    Offer,
+    Paused,
+    RenewLease,
+    RunTasks,
+    StartMachines,
+    StopMachine,
+    WakeAt,
+)
+from bats.master.brain.protocol.events import Cause, Woken
+from bats.master.brain.protocol.numbering import by_hand
+from bats.master.service.bags.predictions import foresee
+from bats.master.service.bags.surroundings import Surroundings
+from bats.master.store.rows import DecisionRow
+
+if TYPE_CHECKING:
+    from bats.master.service.bags.runner import Runner
+
+log = structlog.get_logger()
+
+
+class Errands:
+    """The errands of one bag."""
+
+    def __init__(self, runner: "Runner", around: Surroundings) -> None:
+        self._runner = runner
+        self._bag = runner.bag
+        self._engine = runner.engine
+        self._around = around
+        self._store = around.store
+        self._workers = around.workers
+        self._loop = asyncio.get_running_loop()
+        self._wake: asyncio.TimerHandle | None = None
+        self._foretelling: asyncio.Task[None] | None = None
+
+    def run(self, command: Command) -> None:
+        _ERRANDS[type(command)](self, command)
+
+    def close(self) -> None:
+        if self._wake:
+            self._wake.cancel()
+            self._wake = None
+        if self._foretelling:
+            self._foretelling.cancel()
+
+    def start_machines(self, command: StartMachines) -> None:
+        self._runner.machines.requested(command)
+        start = self._around.fleet.start
+        self._store.then(lambda: start(self._runner, command.cluster, command.machines))
+
+    def stop_machine(self, command: StopMachine) -> None:
+        self._store.then(lambda: self.stop(command.machine, command.reason))
+
+    def stop(self, machine: MachineId, reason: str) -> None:
+        if not by_hand(machine):
+            self._around.fleet.stop(machine, reason)
+            return
+        # It belongs to whoever started it; here it only leaves the bag.
+        self._runner.machines.gone(machine, None, Cause.STOPPED, reason)
+        self._around.freed(self._runner, machine)
+
+    def run_tasks(self, command: RunTasks) -> None:
+        """Give tasks at once; those that wait for others, when what they wait for is durable."""
+        if self._bag.settings.graph is None:
+            self._workers.run(command.machine, self._runner, command.orders)
+        else:
+            machine, orders = command.machine, command.orders
+            self._store.then(lambda: self._workers.run(machine, self._runner, orders))
+
+    def kill_task(self, command: KillTask) -> None:
+        attempt = AttemptId(self._bag.id, command.task, command.attempt)
+        if self._bag.settings.graph is None:
+            self._workers.kill(command.machine, attempt)
+        else:  # never before the order to run it
+            self._store.then(lambda: self._workers.kill(command.machine, attempt))
+        self._runner.collection.cancel(command.machine, command.task, command.attempt)
+
+    def renew_lease(self, command: RenewLease) -> None:
+        self._runner.machines.renew(command.machine, command.until)
+
+    def wake_at(self, command: WakeAt) -> None:
+        if self._wake:
+            self._wake.cancel()
+        pause = max(0.0, command.at - self._runner.clock())
+        self._wake = self._loop.call_later(pause, self._runner.happen, Woken())
+
+    def offer(self, command: Offer) -> None:
+        log.info("schedules", bag=self._bag.id, offered=len(command.schedules))
+        self._runner.change()
+
+    def foretell(self, command: Foretell) -> None:
+        """Answered beside the loop, from a copy of the engine as it is now."""
+        self._foretelling = self._loop.create_task(self._ask_foresight(command))
+
+    async def _ask_foresight(self, command: Foretell) -> None:
+        told = await self._loop.run_in_executor(None, foresee, deepcopy(self._engine), command)
+        if self._engine.unanswered == command:  # else somebody has ended or cancelled the bag
+            self._runner.happen(told)
+
+    def note(self, words: str) -> None:
+        """Write down what was decided."""
+        self._decision(words)
+        log.info("decided", bag=self._bag.id, words=words)
+        self._runner.change()
+
+    def decided(self, command: Decided) -> None:
+        self.note(command.words)
+
+    def paused(self, command: Paused) -> None:
+        pause = command.pause
+        ways = ways_out(
+            self._bag.id,
+            pause.task,
+            again=pause.again,
+            budget=pause.budget,
+            currency=self._bag.settings.currency,
+        )
+        words = f"paused: {pause.reason}. {ways}"
+        self._decision(words)
+        log.warning("bag is paused", bag=self._bag.id, words=words)
+        self._runner.change()
+
+    def end_bag(self, command: EndBag) -> None:
+        words = f"{command.outcome.value}: {command.words}"
+        self._decision(words)
+        log.info("bag ends", bag=self._bag.id, outcome=command.outcome.value, words=command.words)
+        self._bag.words = command.words
+        self._runner.change()
+
+    def _decision(self, words: str) -> None:
+        self._store.decision(DecisionRow(self._bag.id, self._engine.headline().now, words))
+
+
+_ERRANDS: Final[Mapping[type, Callable[[Errands, Any], None]]] = {
+    StartMachines: Errands.start_machines,
+    StopMachine: Errands.stop_machine,
+    RunTasks: Errands.run_tasks,
+    KillTask: Errands.kill_task,
+    RenewLease: Errands.renew_lease,
+    WakeAt: Errands.wake_at,
+    Offer: Errands.offer,
+    Foretell: Errands.foretell,
+    Decided: Errands.decided,
+    Paused: Errands.paused,
+    EndBag: Errands.end_bag,
+}

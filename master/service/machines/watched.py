@@ -1,0 +1,69 @@
+"""A machine that the master has asked a back end for, from then on until it is gone."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from bats.common.messages import MachineId
+from bats.common.offering import Offering
+from bats.common.ticket import UNRENEWED
+from bats.deploy.protocol import Gone, Sighting
+from bats.master.brain.protocol.events import Cause
+from bats.master.service.bags.runner import Runner
+
+_CAUSES: Final[Mapping[Gone | None, Cause]] = {
+    Gone.STOPPED: Cause.STOPPED,
+    Gone.EXPIRED: Cause.EXPIRED,
+    Gone.PREEMPTED: Cause.PREEMPTED,
+    Gone.FAILED: Cause.FAILED,
+    Gone.LOST: Cause.FAILED,
+    None: Cause.FAILED,
+}
+
+
+class Watched:
+    """A machine on its way from being asked for to being gone."""
+
+    __slots__ = (
+        "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_since",
+        "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
+    )  # fmt: skip
+
+    def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
+        self.machine = machine
+        self.runner = runner
+        self.cluster = cluster
+        self.starting = False  # the back end is being asked for it
+        self.asked = False  # it has been, so it may be there
+        self.resumed = False  # asked for in an earlier life of this master, or just not yet
+        self.joined = False
+        self.left = asyncio.Event()  # its worker said goodbye
+        self.stopping = ""  # why
+        self.failure = ""  # what we hold against it, when it is we who stop it
+        self.charged_since: float | None = None
+        self.lost_since: float | None = None  # since when the back end does not know it
+        self.announced = False  # by the provider: it takes the machine away soon
+        self.seen: Sighting | None = None
+        self.waits = ""  # why it cannot be had yet
+
+    @property
+    def offering(self) -> Offering:
+        """The offering as its bag knows it; to others it may have another price or size."""
+        return self.runner.bag.settings.offerings[self.cluster]
+
+    def end(self, seen: Sighting) -> tuple[Cause, str]:
+        """The cause of its end, and what is told of it, by what its back end says."""
+        cause = Cause.FAILED if self.failure else _CAUSES[seen.gone]
+        if self.stopping and not self.failure and seen.gone is Gone.LOST:
+            cause = Cause.STOPPED
+        # One that was told to go went for that reason, be it that its lease was over first.
+        as_told = seen.gone in {Gone.STOPPED, Gone.EXPIRED, Gone.LOST}
+        told_to = self.stopping if as_told else ""
+        gone = seen.gone.value if seen.gone else ""
+        detail = self.failure or told_to or seen.detail or self.stopping or gone
+        if detail == UNRENEWED and not self.joined:
+            detail = (
+                f"its lease of {self.offering.lease_seconds:g} s ran out before it joined: "
+                f"give {self.offering.name} a longer `lease`"
+            )
+        return cause, detail

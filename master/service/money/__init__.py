@@ -1,0 +1,1 @@
+"""Money above single bags: caps that stand, and what counts under them."""

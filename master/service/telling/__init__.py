@@ -1,0 +1,1 @@
+"""Words for users beside answers to what they ask: notices of a bag, and why a task failed."""

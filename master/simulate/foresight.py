@@ -1,0 +1,214 @@
+"""Foresight: what schedules come to, by running copies of the engine ahead in virtual time.
+
+What is told of a schedule is what the engine itself does with it: start delays, minimum charges,
+boundaries, whole tasks, copies in the tail, and the room that it keeps for error. Each run draws a
+bag that the sample may stem from (`distributions`), and speeds that the common tasks may stem from.
+The runs are a stratified sample: of many distributions, ordered by their means, every few-th is
+taken. A run that is short of money is given more, so that every run tells a price.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from bats.common.money import NOTHING, Money
+from bats.master.brain.arrays import np
+from bats.master.brain.engine import Engine
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.planning.believable import NOISE, believable
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.bounds import Bounds
+from bats.master.brain.prediction.distributions import Draws, possible
+from bats.master.brain.prediction.predictors import predict
+from bats.master.brain.prediction.workflow_rollout import drawn_by_step
+from bats.master.brain.protocol.commands import Foretell
+from bats.master.brain.protocol.events import Foretold
+from bats.master.brain.views.forecast import Known, foretold
+from bats.master.simulate import bundles
+from bats.master.simulate.bundles import run_in_bundles
+from bats.master.simulate.running_ahead import End, Floats, run_ahead
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+CONFIDENCE: Final = 0.9
+MOST_TASKS: Final = 1000  # of a larger bag running engines ahead would take too long
+RUNS: Final = 9  # the dearest of nine is a bound that holds in nine of ten cases
+STRATUM: Final = 5  # distributions of which each run has one
+SPEED: Final = 0.3  # the largest error of a kind's speed that is drawn, one σ
+CLOSELY: Final = 100  # tasks up to which a plan is looked at as often as in earnest
+SELDOM: Final = 3.0  # else so much less often
+SPARE: Final = 1.01  # of a price, against what looking seldom leaves out
+_UNKNOWN_TAIL: Final = 0.5  # of a mean: what a task beyond all that is known takes yet, on average
+
+
+def foretell(engine: Engine, asked: Foretell) -> Foretold:
+    """Run each of the schedules ahead; none are told if nothing is known of the bag.
+
+    A first look, with the money that each was planned with, tells a price that should do and which
+    of them can be believed; the second is with that price for a limit, as it will be.
+    """
+    known = engine.foreknown()
+    if not known.runtimes:
+        return Foretold(())
+    bundled = None
+    if known.unfinished > MOST_TASKS:
+        bundled = bundles.number(engine, known, asked.schedules)
+        if bundled is None:
+            return Foretold(_at_a_glance(engine, asked.schedules))
+    rng = np.random.default_rng(known.seed)
+    bags = list(_bags(known, rng))
+    seldom = SELDOM if len(bags) > 1 and known.unfinished > CLOSELY else 1.0
+
+    def look(schedule: Schedule, few: slice) -> list[End]:
+        if bundled is not None:
+            run = partial(run_in_bundles, engine, known, schedule, count=bundled, rng=rng)
+            return [run(*bag) for bag in bags[few]]
+        return [
+            run_ahead(engine.ahead((schedule,), seldom), known, schedule, *bag) for bag in bags[few]
+        ]
+
+    if known.decided and not known.choosing:
+        return Foretold(tuple(_told(one, known, look(one, slice(None))) for one in asked.schedules))
+    first = [_told(one, known, look(one, slice(None, None, 2))) for one in asked.schedules]
+    limited = [_limited(one) for one in believable(first)]
+    return Foretold(tuple(_told(one, known, look(one, slice(None))) for one in limited))
+
+
+def _at_a_glance(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    """By the rollout of the mixes alone: of many tasks it leaves out next to nothing."""
+    asked = [replace(question, means=None) for question in engine.questions(schedules)]
+    told = foretold(schedules, [predict(question) for question in asked])
+    return tuple(_with_its_room(one) for one in told)
+
+
+def _with_its_room(schedule: Schedule) -> Schedule:
+    """At most what it was planned with: of that a run keeps room for error."""
+    assert schedule.bounds is not None
+    most = max(schedule.bounds.cost, schedule.budget)
+    return replace(schedule, budget=most, bounds=replace(schedule.bounds, cost=most))
+
+
+def _limited(schedule: Schedule) -> Schedule:
+    """With a little more than the price that was told for its limit."""
+    assert schedule.bounds is not None
+    return replace(schedule, bounds=replace(schedule.bounds, cost=_more(schedule.bounds.cost)))
+
+
+def _more(amount: Money) -> Money:
+    return Money(math.ceil(amount * SPARE))
+
+
+def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
+    """The schedule with what its runs came to; its machines are those of a typical run.
+
+    A limit that sufficed in so many runs is the bound of its price.
+    """
+    all_done = [end for end in ends if end.done] or ends  # the chance tells of the others
+    times = sorted(end.seconds for end in all_done)
+    costs = sorted(end.cost for end in ends)
+    cost = costs[_place(costs)]
+    if (limit := schedule.bounds) and sum(end.sufficed for end in ends) > _place(ends):
+        cost = limit.cost
+    left = math.inf if known.due_at is None else known.due_at - known.now
+    bounds = Bounds(
+        CONFIDENCE,
+        max(_bound(times, stratified=not known.steps), median(times) * (1 + NOISE)),
+        cost,
+        _chance([end.sufficed for end in ends]),
+        1.0 if known.due_at is None else _chance([e.done and e.seconds <= left for e in ends]),
+        median(times),
+        costs[(len(costs) - 1) // 2],
+    )
+    typical = sorted(all_done, key=lambda end: end.seconds)[(len(all_done) - 1) // 2]
+    return replace(
+        schedule,
+        budget=bounds.cost,
+        mix=typical.most,
+        makespan_seconds=bounds.median_seconds,
+        cost=bounds.median_cost,
+        delta_n=0,
+        cushion=NOTHING,
+        raised=NOTHING,
+        bounds=bounds,
+    )
+
+
+def _bound(rising: Sequence[float], *, stratified: bool) -> float:
+    """The time within which a run ends with confidence.
+
+    A run of each stratum stands for the middle of its stratum: the last of nine for 94 %.
+    """
+    if not stratified:
+        return rising[_place(rising)]
+    place = min(len(rising) - 1.0, CONFIDENCE * len(rising) - 0.5)
+    below = int(place)
+    above = min(len(rising) - 1, below + 1)
+    return rising[below] + (place - below) * (rising[above] - rising[below])
+
+
+def _place(rising: Sequence[object]) -> int:
+    """The place of the bound among so many: as many lie below it as the confidence says."""
+    return min(len(rising) - 1, math.ceil(CONFIDENCE * (len(rising) + 1)) - 1)
+
+
+def _chance(seen: Sequence[bool]) -> float:
+    """The chance of what was seen in some of the runs; a single run is all that can be."""
+    return sum(seen) / len(seen) if len(seen) == 1 else (sum(seen) + 0.5) / (len(seen) + 1)
+
+
+# --- the bags that are drawn ----------------------------------------------------------------------
+
+
+def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
+    """Canonical runtimes of all tasks, and lines to the clusters, for each run."""
+    if known.steps:
+        yield from _workflows(known, rng)
+        return
+    sample = np.asarray(known.experienced, dtype=np.float64)
+    varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
+    draws = possible(sample, STRATUM * RUNS, rng)
+    means = (draws.values * draws.weights).sum(axis=1)
+    order = np.argsort(means, kind="stable")
+    for place in order[STRATUM // 2 :: STRATUM] if varies else order[:1]:
+        row = Draws(draws.values[place : place + 1], draws.upto[place : place + 1])
+        bag = row.tasks(known.tasks, rng)[:, 0]
+        for task, tau in known.longer_than.items():
+            bag[task] = _longer_than(tau, row, rng)
+        yield bag, tuple(_drawn(line, rng) if varies else line for line in known.lines)
+
+
+def _workflows(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
+    """Likewise of a workflow, whose steps are drawn each by itself."""
+    samples = [sample for _, sample in known.steps]
+    step_of = np.repeat(np.arange(len(samples)), [tasks for tasks, _ in known.steps])
+    drawn = drawn_by_step(step_of, samples, RUNS, rng)
+    for run in range(RUNS):
+        bag = drawn[:, run]
+        for task, tau in known.longer_than.items():
+            if bag[task] <= tau:
+                bag[task] = tau + _UNKNOWN_TAIL * max(bag[task], tau) * float(rng.exponential())
+        yield bag, tuple(_drawn(line, rng) for line in known.lines)
+
+
+def _longer_than(tau: float, row: Draws, rng: Generator) -> float:
+    values, weights = row.values[0], row.weights[0]
+    longer = np.flatnonzero((values > tau) & (weights > 0))
+    if longer.size:
+        chances = weights[longer] / weights[longer].sum()
+        return float(values[rng.choice(longer, p=chances)])
+    mean = float((values * weights).sum())
+    return tau + _UNKNOWN_TAIL * mean * float(rng.exponential())
+
+
+def _drawn(line: Line, rng: Generator) -> Line:
+    """A line that the common tasks may stem from; the speeds of a sample's own kind are known."""
+    if not math.isfinite(line.error) or not line.error:
+        return line
+    off = math.exp(min(SPEED, line.error) * float(rng.standard_normal()))
+    return replace(line, beta0=line.beta0 * off, beta1=line.beta1 * off)

@@ -1,0 +1,151 @@
+"""One run of a bag ahead, in virtual time, from where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bats.common.messages import Outcome, TaskId
+from bats.common.money import Money
+from bats.master.brain.arrays import np
+from bats.master.brain.engine import Engine
+from bats.master.brain.learning.regression import Line
+from bats.master.brain.planning.mix import Mix
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.commands import BagOutcome, StartMachines
+from bats.master.brain.protocol.events import (
+    Allowed,
+    Cause,
+    Chosen,
+    Ended,
+    Ending,
+    Event,
+    Resumed,
+    Woken,
+)
+from bats.master.brain.views.forecast import Known, StandingMachine
+from bats.master.brain.views.readonly import MachineState
+from bats.master.simulate.driver import Simulation, Worker
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MORE: Final = 1.05  # by which a run that is short of money gets more at a time
+HELPED: Final = 40  # times at most that a run is helped on
+
+Floats: TypeAlias = "NDArray[np.float64]"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The outcome of one run, from now on."""
+
+    seconds: float
+    cost: Money
+    done: bool  # all tasks
+    sufficed: bool  # the money that it had at first
+    most: Mix  # the most machines that it had of each kind at a time
+
+
+def run_ahead(
+    engine: Engine, known: Known, schedule: Schedule, bag: Floats, lines: Sequence[Line]
+) -> End:
+    world = World(engine, known, bag, lines)
+    world.begin()
+    world.hear(Chosen(schedule.name) if known.choosing else Woken())
+    return end_of(world)
+
+
+def end_of(world: World) -> End:
+    """The end of a run, which is helped on where it waits or its money does not do."""
+    engine, known, sufficed = world.engine, world.known, True
+    for _ in range(HELPED):
+        run = engine.headline()
+        waits = run.pause is not None and run.pause.budget is not None
+        if (waits or run.outcome is BagOutcome.OUT_OF_BUDGET) and known.budget is None:
+            sufficed = False
+            world.hear(Allowed(Money(int((run.limit or 0) * MORE) + 1)))
+        elif run.pause is not None:
+            world.hear(Resumed())
+        else:
+            break
+    run = engine.headline()
+    done = run.outcome is BagOutcome.COMPLETE or run.outcome is BagOutcome.WITH_FAILURES
+    ended = world.history.ended_at
+    return End(
+        (run.now if ended is None else ended) - known.now,
+        Money(max(0, run.settled - known.spent)),
+        done,
+        sufficed and done,
+        tuple(world.most),
+    )
+
+
+class World(Simulation):
+    """A world that goes on from where a bag stands."""
+
+    def __init__(self, engine: Engine, known: Known, bag: Floats, lines: Sequence[Line]) -> None:
+        runtimes = bag.tolist()
+
+        def seconds(task: TaskId, cluster: int) -> float:
+            """As exact as clocks: what ends at once in the world shall do so here."""
+            return float(f"{lines[cluster].convert(runtimes[task]):.9g}")
+
+        super().__init__(engine.settings, seconds, engine=engine)
+        self.known = known
+        self.most = [0] * len(lines)
+        for machine in known.machines:
+            self._stand(machine)
+        self._count()
+
+    def begin(self) -> None:
+        """Go on with what is due now."""
+        self._at(self.known.now, lambda _now: Woken())
+
+    def hear(self, event: Event) -> None:
+        """A word of the user's after all else that happens by now, and what comes of it."""
+        now = max(self.known.now, self.engine.headline().now)
+        self.go_on(until=now)
+        self.deliver(event, now)
+        self.go_on()
+
+    def _stand(self, machine: StandingMachine) -> None:
+        now, k, known = self.known.now, machine.cluster, self.known
+        worker = self._workers[machine.id] = Worker(k, machine.slots)
+        if machine.charged_since is not None:
+            self._since[machine.id] = machine.charged_since
+        if machine.state is MachineState.REQUESTED:
+            joins = max(now, machine.requested_at + known.start_seconds[k])
+            charged = joins - known.boot_seconds[k] if machine.charged_since is None else joins
+            self._arrives(machine.id, max(now, charged), joins)
+            return
+        worker.joined = True
+        if machine.state is not MachineState.UP:
+            self._at(now, self._leaves(machine.id, Cause.STOPPED, "as told"))
+            return
+        for task, attempt, since in machine.active:
+            worker.running[task, attempt] = since
+            ends = max(now, since + self._runtimes(task, k))
+            self._at(ends, self._finishes(machine.id, task, attempt, Outcome.DONE))
+        worker.queue.extend(machine.queued)
+        for task, attempt, since in machine.collecting:
+            ending = Ending(task, attempt, Outcome.DONE, now - since)
+            self.tell(Ended(machine.id, (ending,)), now)
+
+    def _start_machines(self, command: StartMachines, now: float) -> None:
+        k = command.cluster
+        for machine in command.machines:
+            self._workers[machine] = Worker(k, self.settings.offerings[k].slots)
+            start, boot = self._starting(k)
+            self._arrives(machine, now + start - boot, now + start)
+        self._count()
+
+    def _starting(self, k: int) -> tuple[float, float]:
+        """The seconds until one more machine joins, and those of them that are charged."""
+        return self.known.start_seconds[k], self.known.boot_seconds[k]
+
+    def _count(self) -> None:
+        for k, most in enumerate(self.most):
+            there = sum(worker.cluster == k for worker in self._workers.values())
+            self.most[k] = max(most, there)

@@ -1,0 +1,157 @@
+"""What must be so when all is over, by the world's own knowledge."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from bats.common.billing import charge
+from bats.common.folders import output_path
+from bats.common.messages import BagId, Outcome, Result
+from bats.common.money import Money
+from bats.master.brain.protocol.numbering import bag_of
+from bats.master.store.reader import Reader
+from fate.kernel import Execution, left, printed
+from fate.stories import Errand
+from fate.world import World
+
+_NEVER_LET_IN: int = 8  # times that a machine was denied
+_SLACK_SECONDS = 3.0  # between what a provider charges and what the master saw of it
+
+
+def judge(world: World, ended_at: float) -> list[str]:
+    """The violations, in words."""
+    return list(_all(world, ended_at))
+
+
+def _all(world: World, ended_at: float) -> Iterator[str]:
+    for error in world.loop.errors:
+        yield f"nobody caught: {error}"
+    for refusal in world.user.refusals:
+        yield f"a bag was not taken: {refusal}"
+    yield from world.begun_wrong
+    yield from world.user.unanswered(ended_at)
+    yield from _executions(world)
+    with Reader(world.state) as reader:
+        bags = list(reader.bags())
+        for errand in world.story.errands:
+            known = [bag for bag in bags if bag.name == errand.name]
+            if len(known) != 1:
+                yield f"{errand.name} is {len(known)} times in the store"
+            for bag in known:
+                rows = list(reader.every_task(bag.id))
+                yield from _bag(world, errand, bag.id, bag.state, rows, ended_at)
+        machines = {row.id: row for row in reader.machines()}
+    for machine in world.provider.machines.values():
+        if machine.gone_at is None:
+            yield f"machine {machine.number} still lives"
+        link = machine.session and machine.session.session._link
+        if link and link.denied_in_all >= _NEVER_LET_IN and not link.was_up:
+            yield f"machine {machine.number} was paid and never let in"
+    yield from _money(world, {number: row.cost for number, row in machines.items()})
+
+
+def _executions(world: World) -> Iterator[str]:
+    """No attempt runs twice, unless its order came twice: its results could not be told apart."""
+    if any(what == "links_double" for _, what, _ in world.story.befalls):
+        return
+    ran = Counter((one.attempt, one.machine) for one in world.kernel.executions.values())
+    for (attempt, machine), times in ran.items():
+        if times > 1:
+            yield f"{attempt} ran {times} times on {machine}"
+
+
+def _bag(
+    world: World, errand: Errand, bag: BagId, state: str, rows: list[Result], ended_at: float
+) -> Iterator[str]:
+    if state in {"running", "queued", "paused", "broken"}:
+        yield f"{errand.name} is {state} after {ended_at:.0f} s"
+    done = {row.task for row in rows if row.outcome is Outcome.DONE}
+    left_out = {task for of, task in world.left_out if of == bag}
+    missing = set(range(errand.tasks)) - done - left_out
+    if state == "complete" and missing:
+        yield f"{errand.name} is complete, and {len(missing)} tasks are not done"
+    for row in rows:
+        if row.outcome is Outcome.DONE:
+            yield from _result(world, row)
+        else:
+            yield from _failure(world, errand, row)
+
+
+def _result(world: World, row: Result) -> Iterator[str]:
+    what = f"task {row.task} of bag {row.bag}, attempt {row.attempt} on {row.machine}"
+    machine = world.provider.machines.get(row.machine)
+    lies = machine is not None and machine.liar
+    true = [
+        one
+        for one in world.kernel.executions.values()
+        if (*one.attempt, one.machine) == (row.bag, row.task, row.attempt, row.machine)
+    ]
+    if not true:
+        yield f"{what}: it was never run"
+        return
+    if not lies and not any(one.ended is not None and one.status == 0 for one in true):
+        yield f"{what}: done by the books, it did not end well"
+    if row.wall_seconds > world.loop.now:
+        yield f"{what}: it is said to have run for {row.wall_seconds:g} s"
+    cap = world.story.cap_bytes
+    if cap is not None and sum(size for _, _, size in row.outputs) > cap:
+        yield f"{what}: it left more than {cap} bytes"
+    folder = world.state / "output" / str(row.bag)
+    for name, sha256, size in row.outputs:
+        path = output_path(row.task, row.attempt, name)
+        assert path is not None
+        place = folder / path
+        if not place.exists():
+            yield f"{what}: {name} is not there"
+        elif hashlib.sha256(place.read_bytes()).hexdigest() != sha256 and size:
+            yield f"{what}: {name} is another than was told"
+    if not lies:
+        yield from _contents(folder, row, true[-1], what)
+
+
+def _contents(folder: Path, row: Result, true: Execution, what: str) -> Iterator[str]:
+    """The files that this attempt really left."""
+    wanted = [("left", left(true), true.work.left >= 0)]
+    wanted.append(("stdout", printed(true), true.work.printed > 0))
+    for name, content, there in wanted:
+        path = output_path(row.task, row.attempt, name)
+        assert path is not None
+        place = folder / path
+        if there and (not place.exists() or place.read_bytes() != content):
+            yield f"{what}: what it wrote to {name} is not there"
+
+
+def _failure(world: World, errand: Errand, row: Result) -> Iterator[str]:
+    """A task that fails in the books failed in truth, or was made to."""
+    befell = {what for _, what, _ in world.story.befalls}
+    excuses = {
+        "one_lies", "worker_disk_full", "disk_full", "disk_broken", "outputs_full", "power_cut",
+        "machine_vanishes", "links_down", "lists_stale", "answers_lost", "links_drop",
+        "links_reorder", "links_slow",
+    }  # fmt: skip
+    work = errand.works[row.task]
+    too_large = work.left + work.printed > (world.story.cap_bytes or math.inf)
+    if not befell & excuses and not too_large and work.fails <= errand.retries:
+        yield f"task {row.task} of {errand.name} failed for no reason: {row.excerpt}"
+
+
+def _money(world: World, told: dict[int, Money]) -> Iterator[str]:
+    offering = world.story.offering
+    true = {}
+    for machine in world.provider.machines.values():
+        seconds = machine.up_seconds(world.loop.now)
+        true[machine.number] = charge(offering, seconds)
+        near = charge(offering, seconds + _SLACK_SECONDS) - charge(
+            offering, seconds - _SLACK_SECONDS
+        )
+        cost = told.get(machine.number)
+        if cost is None:
+            yield f"machine {machine.number} is in no books"
+        elif abs(cost - true[machine.number]) > near:
+            yield f"machine {machine.number} cost {true[machine.number]}, the books say {cost}"
+    for bag, errand in world.bags.items():
+        spent = sum(cost for number, cost in true.items() if bag_of(number) == bag)
+        if errand.budget is not None and spent > errand.budget:
+            yield f"{spent} was spent of {errand.budget} for {errand.name}"

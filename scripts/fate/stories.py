@@ -1,0 +1,108 @@
+"""Stories by chance: what is to be run, on what, and what befalls it."""
+
+import math
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+from bats.common.messages import TaskId
+from bats.common.money import NOTHING, Money, money
+from bats.common.offering import ClusterName, Offering
+from fate.befalls import BEFALLS
+from fate.kernel import Work
+
+_MOST: Final = 6
+_LONGEST_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A bag that a user wants to be run."""
+
+    name: str
+    at: float  # when it is submitted
+    works: list[Work]
+    budget: Money | None
+    retries: int
+    steps: tuple[int, ...]  # the tasks of each; one waits for all of the one before
+    inputs: dict[str, bytes]
+
+    @property
+    def tasks(self) -> int:
+        return len(self.works)
+
+    def parents(self, task: TaskId) -> range:
+        """The tasks that must be done before this one begins."""
+        before = first = 0
+        for size in self.steps:
+            if task < first + size:
+                return range(before, first)
+            before, first = first, first + size
+        raise IndexError(task)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The circumstances of one seed."""
+
+    errands: list[Errand]
+    offering: Offering
+    shared: bool  # outputs are laid out on a disk that machines have as well
+    cap_bytes: int | None  # the files that a task may leave
+    befalls: list[tuple[float, str, float]] = field(default_factory=list)  # when, what, how long
+
+
+def story_of(seed: int) -> Story:
+    rng = random.Random(f"story {seed}")
+    offering = _offering(rng)
+    errands = [_errand(rng, f"bag {k}", offering) for k in range(rng.choice([1, 1, 1, 2, 3]))]
+    works = [work for errand in errands for work in errand.works]
+    span = 30.0 + min(600.0, sum(work.seconds for work in works) / offering.max_machines)
+    befalls = sorted(
+        (rng.uniform(0.0, span), rng.choice(BEFALLS), rng.uniform(0.1, _LONGEST_SECONDS))
+        for _ in range(rng.randint(0, _MOST))
+    )
+    cap_bytes = rng.choice([None, None, None, 500_000])
+    return Story(errands, offering, rng.random() < 0.4, cap_bytes, befalls)
+
+
+def _errand(rng: random.Random, name: str, offering: Offering) -> Errand:
+    tasks = rng.choice([1, 2, 3, 5, 8, 13, 21])
+    mean = math.exp(rng.uniform(math.log(0.02), math.log(90.0)))
+    works = [_work(rng, mean) for _ in range(tasks)]
+    budget: Money | None = None
+    if not offering.free:
+        atus = sum(work.seconds for work in works) * 3 / offering.atu_seconds + 60
+        atus += 2 * offering.lease_seconds / offering.atu_seconds
+        budget = Money(math.ceil(atus * rng.uniform(1.0, 4.0)) * offering.price)
+    first = rng.randint(1, tasks - 1) if tasks > 1 and rng.random() < 0.3 else tasks
+    steps = tuple(size for size in (first, tasks - first) if size)
+    inputs = {
+        f"in{k}": rng.randbytes(rng.choice([0, 100, 200_000]))
+        for k in range(rng.choice([0, 0, 0, 1, 2]))
+    }
+    at = 0.0 if name.endswith("0") else rng.choice([0.0, rng.uniform(0.0, 100.0)])
+    return Errand(name, at, works, budget, rng.randint(0, 2), steps, inputs)
+
+
+def _work(rng: random.Random, mean: float) -> Work:
+    return Work(
+        seconds=rng.lognormvariate(math.log(mean), 0.7),
+        printed=rng.choice([0, 0, 30, 5000]),
+        left=rng.choice([-1, 0, 100, 300_000, 900_000]),
+        fails=rng.choice([0] * 9 + [1]),
+        stubborn=rng.random() < 0.1,
+    )
+
+
+def _offering(rng: random.Random) -> Offering:
+    atu = rng.choice([1.0, 10.0, 60.0, 600.0, 3600.0])
+    return Offering(
+        ClusterName("rented"),
+        NOTHING if rng.random() < 0.3 else money("0.06"),
+        atu,
+        max_machines=rng.randint(1, 4),
+        slots=rng.randint(1, 3),
+        boundary_seconds=min(2.0, atu / 2) if rng.random() < 0.8 else min(20.0, atu / 4),
+        lease_seconds=rng.choice([0.0, 30.0, 300.0]),
+    )

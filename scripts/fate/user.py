@@ -1,0 +1,152 @@
+"""A user: submits bags until they are there, has what is paused go on, and changes their mind."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from bats.common.messages import BagId, BlobChunk, Reply, Request, TaskId
+from bats.common.wire.codec import decode, encode
+from bats.master.bag import PAUSED
+from bats.master.service.wire.router import Heard
+from bats.master.store.reader import Reader
+from bats.master.sweep.columns import Listed
+from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.workflow.after import After
+from bats.master.sweep.workflow.workflow import Workflow
+from fate.stories import Errand
+
+if TYPE_CHECKING:
+    from fate.world import World
+
+_LOOK_SECONDS: Final = 1.0
+_MOST_RESUMED: Final = 6
+_CHUNK_BYTES: Final = 64 << 10
+_ANSWER_SECONDS: Final = 30.0
+_UPLOAD_SECONDS: Final = 0.1
+
+
+class User:
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._left = list(world.story.errands)  # to be submitted
+        self._asked: dict[str, int] = {}  # in which life of the master
+        self._asks = 0
+        self._asked_for: dict[int, Errand] = {}  # by which request
+        self._open: dict[int, tuple[str, int, float]] = {}  # asked of which life, when
+        self._heard = 0  # answers
+        self._resumed = 0
+        self.refusals: list[str] = []  # of submissions, for reasons that do not pass
+
+    @property
+    def has_submitted_all(self) -> bool:
+        return not self._left
+
+    def look(self) -> None:
+        """Look in now and then, as long as bags are to be submitted."""
+        world = self._world
+        if world.master is not None:
+            self._hear()
+            there = self._names()
+            self._left = [one for one in self._left if one.name not in there]
+            for errand in self._left:
+                if world.loop.now >= errand.at and self._asked.get(errand.name) != world.lives:
+                    self._submit(errand)
+        if self._left:
+            world.loop.outside(_LOOK_SECONDS, self.look)
+
+    def resume_paused(self) -> None:
+        """When all troubles are over, what was paused by them goes on."""
+        bags = self._world.master.bags.known.values() if self._world.master else ()
+        for bag in bags:
+            if bag.state == PAUSED and self._resumed < _MOST_RESUMED:
+                self._resumed += 1
+                self.ask("resume", bag=bag.id)
+
+    def wants_again(self, seconds: float, bag: BagId, tasks: list[int]) -> None:
+        """What was left out is wanted, after all."""
+        self._world.left_out |= {(bag, TaskId(task)) for task in tasks}
+        self._world.loop.outside(seconds, partial(self.ask, "retry", bag=bag, tasks=tasks))
+
+    def ask(self, verb: str, **body: Any) -> None:
+        """Over the master's socket like anybody."""
+        self._asks += 1
+        if self._say(Request(self._asks, verb, body)):
+            self._open[self._asks] = verb, self._world.lives, self._world.loop.now
+
+    def _hear(self) -> None:
+        """Answers to submissions: what was not taken for want of room is submitted again."""
+        answers = self._world.network.answers
+        for frame in answers[self._heard :]:
+            reply = decode(frame)
+            if not isinstance(reply, Reply) or not (errand := self._asked_for.get(reply.id)):
+                continue
+            if not reply.error or "It will be done when it can" in reply.error:
+                continue
+            if "has not been sent" in reply.error or "make room there" in reply.error:
+                self._asked.pop(errand.name, None)
+            else:
+                self.refusals.append(reply.error)
+        self._heard = len(answers)
+
+    def _submit(self, errand: Errand) -> None:
+        self._asked[errand.name] = self._world.lives
+        inputs = []
+        for name, content in errand.inputs.items():
+            sha256 = hashlib.sha256(content).hexdigest()
+            inputs.append([name, sha256, len(content), 0o644])
+            for at in range(0, max(1, len(content)), _CHUNK_BYTES):
+                self._say(BlobChunk(sha256, at, len(content), content[at : at + _CHUNK_BYTES]))
+        body: dict[str, Any] = {"sweep": _sweep(errand).to_plain(), "inputs": inputs}
+        if errand.budget is not None:
+            body["budget"] = errand.budget
+        self._world.loop.outside(_UPLOAD_SECONDS, self._ask_for, errand, body)
+
+    def _ask_for(self, errand: Errand, body: dict[str, Any]) -> None:
+        self.ask("submit", **body)
+        self._asked_for[self._asks] = errand
+
+    def unanswered(self, ended_at: float) -> Iterator[str]:
+        """Requests that a master which lives on has not answered, though it was patiently asked."""
+        world = self._world
+        heard = {r.id for r in map(decode, world.network.answers) if isinstance(r, Reply)}
+        for number, (verb, life, at) in self._open.items():
+            if number not in heard and life == world.lives and at + _ANSWER_SECONDS < ended_at:
+                yield f"`{verb}` of {at:.0f} s is not answered"
+
+    def _say(self, message: Any) -> bool:
+        """True if there was a master to hear it."""
+        master, network = self._world.master, self._world.network
+        if master is None or network.master is None:
+            return False
+        heard = Heard(b"client", master.home.client.public, memoryview(encode(message)))
+        self._world.loop.within(network.master.process, 0.0, network.master.hear, [heard])
+        return True
+
+    def _names(self) -> set[str]:
+        with Reader(self._world.state) as reader:
+            return {bag.name for bag in reader.bags()}
+
+
+def _sweep(errand: Errand) -> Sweep | Workflow:
+    steps = []
+    first = 0
+    for k, size in enumerate(errand.steps):
+        numbers = Listed(map(str, range(first, first + size)))
+        name = errand.name if len(errand.steps) == 1 else f"step{k}"
+        steps.append(
+            Sweep(
+                Space((Axis(("x",), (numbers,)),)),
+                name=name,
+                command="work {x}",
+                inputs=tuple(errand.inputs),
+                outputs=("left",),
+                retries=errand.retries,
+            )
+        )
+        first += size
+    if len(steps) == 1:
+        return steps[0]
+    after = tuple((After(before.name),) for before in steps[:-1])
+    return Workflow(tuple(steps), ((), *after), (errand.retries,) * len(steps), name=errand.name)

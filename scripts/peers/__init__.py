@@ -1,0 +1,1 @@
+"""Other task runners: had from their registries, driven alike, measured beside `xargs`."""

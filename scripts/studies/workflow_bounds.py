@@ -1,0 +1,83 @@
+"""Bounds of workflows with unknown runtimes: how often what was told of the fastest offer holds."""
+
+from statistics import median
+from typing import Final
+
+from figures import Report
+
+from bats.common.money import money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.protocol.events import Chosen, Event
+from bats.master.brain.protocol.settings import ASK, Settings
+from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.foresight import foretell
+from bats.master.simulate.workflows import layered
+from bats.master.simulate.workflows.mixtures import hyper_gamma
+from bats.master.simulate.workflows.scientific import SCIENTIFIC
+from studies.study import Options, Study, chance, run_all
+
+FAMILIES: Final = {**SCIENTIFIC, "layered": layered.drawn}
+FOUR: Final = ("montage", "ligo", "sipht", "layered")
+OFFERINGS: Final = (
+    Offering(ClusterName("slow"), money("0.02"), 60.0, max_machines=5, backend="local"),
+    Offering(ClusterName("fast"), money("0.05"), 60.0, max_machines=5, backend="local"),
+)
+SPEED: Final = (1.0, 2.0)
+
+
+def run_one(job: tuple[str, int, int]) -> tuple[bool, bool, bool, float]:
+    """Of one workflow: done, its time and its price within what was told; time to bound."""
+    name, number, seed = job
+    rng = chance(seed, 41, number)
+    work = FAMILIES[name](2 * int(rng.integers(15, 40)), rng).scaled(hyper_gamma(rng))
+    told: list[tuple[float, int, Schedule]] = []
+
+    def answers(offered: tuple[Schedule, ...], now: float) -> tuple[float, Event] | None:
+        if told or not offered or offered[-1].bounds is None:
+            return None
+        told.append((now, simulation.engine.view(now).spent, offered[-1]))
+        return now, Chosen(offered[-1].name)
+
+    settings = Settings(
+        work.graph.tasks, OFFERINGS, rule=ASK, graph=work.graph, foresight=True, seed=number
+    )
+    simulation = Simulation(
+        settings,
+        lambda task, cluster: work.seconds[task] / SPEED[cluster],
+        Conditions(start_seconds=lambda _rng, _cluster: 30.0, answers=answers),
+        number,
+        foretell=foretell,
+    )
+    history = simulation.run(until=1e7)
+    view = simulation.engine.view()
+    done = view.done == view.total
+    if not told or history.ended_at is None:
+        return done, False, False, float("inf")
+    at, spent, schedule = told[0]
+    assert schedule.bounds is not None
+    took = history.ended_at - at
+    in_time = done and took <= schedule.bounds.makespan_seconds
+    return (
+        done,
+        in_time,
+        done and view.spent - spent <= schedule.bounds.cost,
+        took / max(schedule.bounds.makespan_seconds, 1e-9),
+    )
+
+
+def run(report: Report, options: Options) -> None:
+    each = 1 if options.quick else 200
+    for name in FOUR[:1] if options.quick else FAMILIES:
+        jobs = [(name, number, options.seed) for number in range(each)]
+        found = run_all(run_one, jobs, options, f"wf-bounds {name}")
+        done, times, prices = (sum(one[k] for one in found) / each for k in range(3))
+        report.figure(f"{name}: done with the money that was told", None, done, "share")
+        report.figure(f"{name}: time within its 90 % bound", 0.9, times, "share")
+        report.figure(f"{name}: price within its 90 % bound", 0.9, prices, "share")
+        report.figure(f"{name}: time to its bound", None, median(one[3] for one in found))
+        if name in FOUR and not options.quick:
+            report.bar(f"{name}: time bounds hold", "0.85..0.97", times, 0.85 <= times <= 0.97)
+
+
+STUDIES = (Study("wf-bounds", "90 % bounds of workflows with unknown runtimes", run),)

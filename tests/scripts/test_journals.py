@@ -1,0 +1,39 @@
+"""Journals of simulated runs: the cases go through everything, and a run is told by its digest."""
+
+import journals
+import pytest
+from studies.two_clusters import SCENARIOS
+
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
+from bats.master.simulate.workloads import WORKLOADS
+
+
+def test_the_cases_go_through_all_scenarios_bag_kinds_and_policies():
+    cases = list(journals.cases())
+    assert len(cases) == journals.RUNS
+    for part, all_of_them in (
+        ("scenario", SCENARIOS),
+        ("workload", WORKLOADS),
+        ("provisioner", PROVISIONERS),
+        ("sampling", SAMPLERS),
+        ("tail", REPLICATORS),
+        ("planner", PLANNERS),
+    ):
+        assert {getattr(case, part) for case in cases} >= set(all_of_them)
+
+
+def test_the_same_run_has_the_same_digest_and_another_seed_another():
+    case, other = (case for case in journals.cases() if case.seed in (41, 42))
+    assert journals.journal(case) == journals.journal(case) != journals.journal(other)
+
+
+def test_a_decision_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch):
+    case = next(
+        case
+        for case in journals.cases()
+        if case.tail == "perfect" and case.workload == "levy" and case.tasks > 1
+    )
+    before = journals.journal(case)
+    monkeypatch.setitem(REPLICATORS, "perfect", REPLICATORS["none"])
+    assert journals.journal(case) != before

@@ -1,0 +1,138 @@
+"""A task is done when what it left lies here, synced; a machine that dies before loses nothing."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.service import Make, becomes, eventually, over, results, sweep
+from helpers.workers import end_workers, workers_in
+
+from bats.master.client import Client
+from bats.master.service.master import Master
+
+BIG = "head -c 3000000 /dev/urandom > big"
+
+
+@pytest.fixture
+def cut(master: Master) -> Iterator[Any]:
+    """No file comes from any machine until it is called."""
+    files = master.files
+    route_of = files._route_of
+    files._route_of = lambda _: None
+
+    def mend() -> None:
+        files._route_of = route_of
+        for machine in list(files._machines):
+            files._ask(machine)
+
+    yield mend
+    files._route_of = route_of
+
+
+async def coming(client: Client, bag: int) -> Any:
+    """The attempts of its first task whose files are on their way."""
+    told = (await client.ask("task", bag=bag, task=0))["running"]
+    return [one for one in told if one["state"] == "collecting"]
+
+
+def whole(status: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
+    for row in rows:
+        for name, sha256, _ in row["outputs"]:
+            place = Path(status["output_folder"], "0", str(row["task"]), name)
+            if hashlib.sha256(place.read_bytes()).hexdigest() != sha256:
+                return False
+    return True
+
+
+async def test_a_bag_is_not_complete_before_its_files_are_here(client: Client, cut: Any) -> None:
+    bag = (await client.ask("submit", sweep=sweep(1, BIG, outputs=("big",))))["bag"]
+    await eventually(lambda: coming(client, bag))
+    status = await client.ask("status", bag=bag)
+    assert (status["over"], status["done"]) == (False, 0)
+    cut()
+    status = await over(client, bag)
+    assert (status["state"], status["done"]) == ("complete", 1)
+    assert whole(status, await results(client, bag))
+
+
+async def test_a_worker_killed_while_its_files_come_has_its_task_run_again(
+    client: Client, cut: Any, tmp_path: Path
+) -> None:
+    bag = (await client.ask("submit", sweep=sweep(1, BIG, outputs=("big",))))["bag"]
+    (first,) = await eventually(lambda: coming(client, bag))
+    end_workers(tmp_path)
+    await eventually(lambda: workers_in(tmp_path).keys() - {first["machine"]})
+    cut()
+    status = await over(client, bag)
+    assert (status["state"], status["done"]) == ("complete", 1)
+    (row,) = await results(client, bag)
+    assert row["attempt"] > first["attempt"]
+    assert whole(status, [row])
+
+
+async def test_a_master_killed_while_files_come_hears_of_them_again(
+    killable: Make, tmp_path: Path
+) -> None:
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    command = "head -c 40000000 /dev/urandom > big; echo ran >> ../../../ran"
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=sweep(1, command, outputs=("big",))))["bag"]
+        await eventually(lambda: coming(client, bag))
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        status = await over(client, bag)
+        assert (status["state"], status["done"]) == ("complete", 1)
+        rows = await results(client, bag)
+    assert [row["attempt"] for row in rows] == [1]
+    assert whole(status, rows)
+
+
+async def test_files_that_a_machine_has_lost_fail_their_task(
+    client: Client, cut: Any, tmp_path: Path
+) -> None:
+    sent = sweep(1, BIG, outputs=("big",), retries=0)
+    bag = (await client.ask("submit", sweep=sent))["bag"]
+    await eventually(lambda: coming(client, bag))
+    for kept in tmp_path.glob("**/files/outputs/" + 64 * "[0-9a-f]"):
+        kept.unlink()
+    cut()
+    status = await over(client, bag)
+    assert (status["state"], status["failed"]) == ("with failures", 1)
+    (row,) = await results(client, bag)
+    assert "not on its machine any more" in row["excerpt"]
+
+
+async def test_a_full_disk_at_the_master_keeps_the_machine_until_there_is_room(
+    master: Master, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = True
+    lay = master.files._lay
+
+    def short_of_room(files: Any) -> None:
+        if full:
+            raise OSError(28, os.strerror(28))
+        lay(files)
+
+    monkeypatch.setattr(master.files, "_lay", short_of_room)
+    monkeypatch.setattr("bats.master.service.transfers._LOOK_SECONDS", 0.05)
+    bag = (await client.ask("submit", sweep=sweep(1, "echo {x} > small", outputs=("small",))))[
+        "bag"
+    ]
+    await eventually(lambda: coming(client, bag))
+    full = False
+    status = await over(client, bag)
+    assert status["done"] == 1
+    assert whole(status, await results(client, bag))
+
+
+async def test_a_cancelled_bag_waits_for_no_files(client: Client, cut: Any) -> None:
+    bag = (await client.ask("submit", sweep=sweep(1, BIG, outputs=("big",))))["bag"]
+    await eventually(lambda: coming(client, bag))
+    await client.ask("cancel", bag=bag)
+    status = await becomes(client, bag, lambda status: status["over"], 20)
+    assert status["state"] == "cancelled"

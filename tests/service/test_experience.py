@@ -1,0 +1,50 @@
+"""What a bag takes of earlier ones of the same command, and how a user sees and forgets it."""
+
+import pytest
+from helpers.service import over, sweep
+
+from bats.common.errors import UsageError
+from bats.master.api.asking import ask
+from bats.master.api.requests import Forget, GetLearned
+from bats.master.client import Client
+from bats.master.service.master import Master
+
+
+async def ran(client: Client, tasks: int, command: str = "sleep 0.0{x}") -> int:
+    bag = int((await client.ask("submit", sweep=sweep(tasks, command)))["bag"])
+    await over(client, bag)
+    return bag
+
+
+async def test_a_bag_learns_from_earlier_ones_of_the_same_command_and_of_no_other(
+    master: Master, client: Client
+) -> None:
+    first = await ran(client, 8)
+    (lesson,) = (await ask(client, GetLearned()))["learned"]
+    assert (lesson["command"], lesson["tasks"]) == ("sleep 0.0{x}", 8)
+    assert 0 < lesson["mean_seconds"] <= lesson["longest_seconds"]
+    second, other = await ran(client, 8), await ran(client, 4, "true {x}")
+    settings = {bag: master.bags.loaded[bag].bag.settings for bag in (other,)}
+    with master.store.reader() as reader:
+        from bats.master.bag import bag_from
+
+        settings |= {bag: bag_from(reader.bag(bag)).settings for bag in (first, second)}  # type: ignore[arg-type]
+    assert settings[first].learned == settings[other].learned == ()
+    assert len(settings[second].learned[0]) == 8, "kept with the bag: a replay asks no table"
+    assert settings[second].learned_weight[0] == pytest.approx(8, abs=0.01)
+    lessons = (await ask(client, GetLearned()))["learned"]
+    assert [(one["command"], one["tasks"]) for one in lessons] == [
+        ("sleep 0.0{x}", 16),
+        ("true {x}", 4),
+    ]
+
+
+async def test_what_was_learned_is_forgotten_by_command_or_wholly(client: Client) -> None:
+    await ran(client, 4)
+    await ran(client, 4, "true {x}")
+    with pytest.raises(UsageError, match="Nothing was learned of 'false'"):
+        await ask(client, Forget("false"))
+    assert (await ask(client, Forget("true {x}")))["commands"] == 1
+    assert len((await ask(client, GetLearned()))["learned"]) == 1
+    assert (await ask(client, Forget()))["commands"] == 1
+    assert (await ask(client, GetLearned()))["learned"] == []

@@ -1,0 +1,90 @@
+"""Workflows under a live master: durable before ready, whatever is killed."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from helpers.service import Make, becomes, over, results
+from helpers.workers import workers_in
+
+from bats.master.sweep.columns import Spaced
+from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.workflow.after import After
+from bats.master.sweep.workflow.workflow import Workflow
+
+
+def numbered(name: str, count: int, command: str) -> Sweep:
+    return Sweep(Space((Axis(("x",), (Spaced(0, 1, count),)),)), name=name, command=command)
+
+
+def flow(*steps: tuple[Sweep, list[After]], retries: int = 0) -> dict[str, Any]:
+    made = Workflow(
+        tuple(step for step, _ in steps),
+        tuple(tuple(after) for _, after in steps),
+        (retries,) * len(steps),
+        name="flow",
+    )
+    return made.to_plain()
+
+
+async def test_a_task_begins_when_what_it_waits_for_is_on_the_disk(
+    killable: Make, tmp_path: Path
+) -> None:
+    """Each task counts, at its start, the results that the store holds."""
+    count = (
+        "python3 -c \"import sqlite3; db = sqlite3.connect('file:$BATS_STORE?mode=ro', uri=True); "
+        "print(db.execute('SELECT count(*) FROM results').fetchone()[0])\""
+    )
+    master = killable()
+    master.start()
+    steps = [
+        Sweep(name=f"s{k}", command=count, env={"BATS_STORE": str(master.folder / "store.db")})
+        for k in range(5)
+    ]
+    chain = flow((steps[0], []), *((b, [After(a.name)]) for a, b in zip(steps, steps[1:])))  # noqa: B905, RUF007
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=chain))["bag"]
+        assert (await over(client, bag))["state"] == "complete"
+        seen = [int(row["excerpt"]) for row in await results(client, bag)]
+    assert seen == [0, 1, 2, 3, 4]
+
+
+async def test_a_workflow_of_500_tasks_outlives_its_master_and_a_worker(
+    killable: Make, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    mark = f"mktemp {marks}/%s-{{x}}.XXXXXX"
+    after = f"ls {marks}/%s > /dev/null && "
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    work = flow(
+        (numbered("a", 249, mark % "a"), []),
+        (numbered("b", 249, after % "a-{x}.*" + mark % "b"), [After("a", ("x",))]),
+        (numbered("c", 1, after % "b-248.*" + mark % "c"), [After("b")]),
+        (numbered("d", 1, after % "c-0.*" + mark % "d"), [After("c")]),
+        retries=5,
+    )
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=work))["bag"]
+        await becomes(client, bag, lambda status: status.get("done", 0) >= 150)
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        recorded = {row["task"]: row["attempt"] for row in await results(client, bag)}
+        assert len(recorded) >= 150
+        await becomes(client, bag, lambda status: status.get("done", 0) >= 300)
+        os.kill(next(iter(workers_in(tmp_path).values())), signal.SIGKILL)
+        status = await over(client, bag)
+        assert (status["state"], status["done"]) == ("complete", 500)
+        rows = await results(client, bag)
+    assert sorted(row["task"] for row in rows) == list(range(500))
+    assert {row["task"]: row["attempt"] for row in rows if row["task"] in recorded} == recorded
+    starts = {row["task"]: row["started"] for row in rows}
+    ends = {row["task"]: row["started"] + row["wall_seconds"] for row in rows}
+    assert all(starts[249 + k] > ends[k] - 0.05 for k in range(249))
+    ran = [path.name.partition(".")[0] for path in marks.iterdir()]
+    again = len(ran) - len(set(ran))  # what ran when they were killed
+    assert again <= 4

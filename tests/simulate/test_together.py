@@ -1,0 +1,167 @@
+"""Several bags side by side in virtual time, on machines that pass from hand to hand."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from bats.common.billing import charge
+from bats.common.messages import BagId, TaskId
+from bats.common.money import NOTHING, money
+from bats.common.offering import MANUAL, ClusterName, Offering
+from bats.master.brain.engine import Engine
+from bats.master.brain.household.household import Household
+from bats.master.brain.household.sharing import SHARINGS
+from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.protocol.events import Limited
+from bats.master.brain.protocol.settings import Settings
+from bats.master.simulate.together import StartedByHand, Submission, Together
+
+BY_HAND = Offering(ClusterName("desk"), NOTHING, 3600.0, 0, backend=MANUAL)
+A, B = BagId(1), BagId(2)
+
+
+def bag(tasks: int, seconds: float = 1.0, at: float = 0.0, **more: object) -> Submission:
+    return Submission(Settings(tasks, (BY_HAND,)), lambda _t, _c: seconds, at, **more)  # type: ignore[arg-type]
+
+
+def ends(bags: Sequence[Submission], *slots: int, sharing: str = "fair") -> list[float]:
+    world = Together(bags, [StartedByHand(each) for each in slots], sharing, check=True)
+    world.run()
+    assert all(len(one.history.records) == len(one.engine.run.tasks) for one in world.bags.values())
+    return [one.began + (one.history.ended_at or 0.0) for one in world.bags.values()]
+
+
+def test_two_bags_take_as_long_as_one_with_all_their_tasks() -> None:
+    (alone,) = ends([bag(400)], 4, 3)
+    assert max(ends([bag(200), bag(200)], 4, 3)) <= 1.05 * alone
+
+
+def test_a_short_bag_beside_a_long_one_is_not_held_up_by_it() -> None:
+    (alone,) = ends([bag(20)], 4)
+    _, short = ends([bag(2_000), bag(20, at=10.3)], 4)
+    assert short - 10.3 <= 2.2 * alone + 1.0
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4, 7])
+def test_a_weight_of_two_has_twice_the_slot_time_while_both_have_work(slots: int) -> None:
+    world = Together([bag(2_000, weight=2.0), bag(2_000)], [StartedByHand(slots)], check=True)
+    world.run(until=1_000 / slots)
+    assert world.slot_seconds[A] / world.slot_seconds[B] == pytest.approx(2.0, rel=0.05)
+
+
+def test_long_tasks_share_by_the_time_that_they_ran() -> None:
+    world = Together([bag(2_000, 1.0), bag(100, 60.0)], [StartedByHand(3)], check=True)
+    world.run(until=900.0)
+    assert world.slot_seconds[A] / world.slot_seconds[B] == pytest.approx(1.0, rel=0.15)
+
+
+def test_first_come_first_served_ends_one_after_the_other() -> None:
+    assert ends([bag(40), bag(40), bag(40)], 4, sharing="fifo") == [10.0, 20.0, 30.0]
+
+
+def test_a_higher_priority_overtakes() -> None:
+    first, second = ends([bag(40), bag(40, at=1.5, priority=1)], 4, sharing="priority")
+    assert second <= 13.0 < first == 20.0
+
+
+PAID = Offering(ClusterName("rented"), money("0.06"), 60.0, 4)
+FREE = Offering(ClusterName("lab"), NOTHING, 3600.0, 4)
+
+
+def rented(tasks: int, budget: str, at: float = 0.0, seed: int = 0) -> Submission:
+    settings = Settings(tasks, (PAID,), money(budget), seed=seed)
+    return Submission(settings, lambda _t, _c: 20.0, at)
+
+
+def test_machines_of_an_offering_are_shared_and_each_bag_pays_its_own() -> None:
+    world = Together([rented(60, "3"), rented(60, "3", at=90.0)], keep_events=True, check=True)
+    world.run()
+    for simulation in world.bags.values():
+        run = simulation.engine.run
+        assert run.outcome is BagOutcome.COMPLETE
+        spent = sum(
+            charge(PAID, left - since) for _, since, left in simulation.history.uptimes.values()
+        )
+        assert run.ledger.settled == spent <= money(3)
+
+
+def test_a_bag_that_is_alone_may_have_all_machines() -> None:
+    world = Together([rented(60, "3")], keep_events=True)
+    world.run()
+    assert not [e for _, e in world.bags[A].history.events if isinstance(e, Limited)]
+
+
+def test_free_machines_leave_a_bag_for_one_that_comes_later() -> None:
+    bags = [Submission(Settings(400, (FREE,)), lambda _t, _c: 1.0, at) for at in (0.0, 10.0)]
+    world = Together(bags, check=True)
+    world.run(until=50.0)
+    assert [len(one.engine.alive()) for one in world.bags.values()] == [2, 2]
+    world.run()
+    assert all(one.history.end for one in world.bags.values())
+
+
+def test_a_bag_for_which_no_machine_is_left_waits_and_does_not_end() -> None:
+    few = replace(FREE, max_machines=1)
+    bags = [Submission(Settings(10, (few,)), lambda _t, _c: 1.0) for _ in range(3)]
+    world = Together(bags, check=True)
+    world.run()
+    assert [one.history.ended_at for one in world.bags.values()] == [10.0, 20.0, 30.0]
+
+
+def test_a_bag_without_a_budget_samples_when_others_leave_it_a_machine() -> None:
+    one = Settings(8, (replace(PAID, max_machines=1),))
+    world = Together([Submission(one, lambda _t, _c: 20.0) for _ in range(2)], check=True)
+    world.run()
+    outcomes = [simulation.engine.run.outcome for simulation in world.bags.values()]
+    assert outcomes == [BagOutcome.COMPLETE] * 2
+
+
+def random_bags(rng: random.Random) -> list[Submission]:
+    def runtimes(mean: float, seed: int) -> Callable[[TaskId, int], float]:
+        return lambda task, _: mean * random.Random(seed * 1_000_003 + task).lognormvariate(0, 0.5)
+
+    return [
+        Submission(
+            Settings(
+                rng.randint(1, 60),
+                rng.choice([(BY_HAND,), (BY_HAND, PAID), (PAID,), (FREE, PAID)]),
+                money(rng.randint(2, 20)),
+                seed=k,
+            ),
+            runtimes(rng.choice([0.02, 1.0, 30.0]), k),
+            rng.choice([0.0, rng.uniform(0, 60)]),
+            rng.choice(["", "ann", "bob"]),
+            rng.choice([1.0, 2.0]),
+            rng.randint(0, 2),
+        )
+        for k in range(10)
+    ]
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("seed", [0, 1, 7, 9])
+def test_every_bag_is_done_and_each_journal_says_alone_what_was_decided(
+    seed: int, sharing: str
+) -> None:
+    rng = random.Random(seed)
+    bags = random_bags(rng)
+    machines = [StartedByHand(rng.randint(1, 4), rng.uniform(0, 20)) for _ in range(3)]
+    world = Together(bags, machines, sharing, seed=seed, keep_events=True, check=True)
+    world.run()
+    for number, simulation in world.bags.items():
+        simulation.engine.check()
+        assert simulation.history.end is not None
+        ledger = simulation.engine.run.ledger
+        assert ledger.settled <= bags[number - 1].settings.budget
+        spent = sum(
+            charge(bags[number - 1].settings.offerings[cluster], left - since)
+            for cluster, since, left in simulation.history.uptimes.values()
+        )
+        assert ledger.settled == spent
+        again = Engine(bags[number - 1].settings, bags[number - 1].runtimes)
+        commands = [again.handle(event, now) for now, event in simulation.history.events]
+        assert commands == simulation.history.commands
+    household = Household(sharing)
+    assert [household.handle(notice, now) for now, notice in world.notices] == world.answers
