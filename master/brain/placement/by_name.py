@@ -6,7 +6,14 @@ from typing import Final
 from bats.common.errors import UsageError, quoted
 from bats.master.brain.placement.placer import Placer
 from bats.master.brain.placement.postponing import OnlineManagement
-from bats.master.brain.placement.ranked import CriticalPath, HybridRank, LeastRemaining, Slowdown
+from bats.master.brain.placement.ranked import (
+    BreadthFirst,
+    CriticalPath,
+    HybridRank,
+    LeastRemaining,
+    Priority,
+    Slowdown,
+)
 from bats.master.brain.placement.reserving import backfilling, look_ahead, reserve
 from bats.master.brain.placement.whole_plan import WholePlan
 
@@ -20,6 +27,8 @@ PLACERS: Final[Mapping[str, Callable[..., Placer]]] = {
     "look-ahead": look_ahead,
     "owm": OnlineManagement,
     "whole-plan": WholePlan,
+    "breadth-first": BreadthFirst,
+    "priority": Priority,
 }
 
 ALIASES: Final[Mapping[str, str]] = {
