@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from bats.master.brain.elasticity.curves import Elasticity
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.brain.placement.by_name import placer
-from bats.master.brain.placement.workflow import Workflow
-from bats.master.brain.scaling.by_name import scaler
+from bats.master.brain.placement.arrived_workflow import Workflow
+from bats.master.brain.placement.placers import placer
 from bats.master.brain.scaling.elastic_pool import ElasticPool, Rules
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind
+from bats.master.brain.scaling.scalers import scaler
 from bats.master.simulate.workflows.elastic_run import Account, Coming, run_elastic
 from bats.master.simulate.workflows.generated import Generated
 from bats.master.simulate.workflows.mixtures import hyper_gamma, raw

@@ -12,18 +12,18 @@ from bats.common.money import Money
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.graphs.parallelism import token
 from bats.master.brain.graphs.ranks import critical_path
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
 from bats.master.brain.placement.placer import Busy
-from bats.master.brain.placement.workflow import Present, Workflow
 from bats.master.brain.protocol.graph import Step, graph
 from bats.master.brain.scaling.adapt import Adapt
-from bats.master.brain.scaling.by_name import SCALERS, scaler
 from bats.master.brain.scaling.conpaas import ConPaaS, forecast, weighted
 from bats.master.brain.scaling.hist import Hist
-from bats.master.brain.scaling.plan import Plan
+from bats.master.brain.scaling.interval_plan import Plan
 from bats.master.brain.scaling.react import React
 from bats.master.brain.scaling.reg import Reg
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind, MachineView, in_order
+from bats.master.brain.scaling.scalers import SCALERS, scaler
 from bats.master.brain.scaling.token import Token
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from bats.common.money import Money, money
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.brain.placement.by_name import placer
-from bats.master.brain.placement.workflow import Workflow
+from bats.master.brain.placement.arrived_workflow import Workflow
+from bats.master.brain.placement.placers import placer
 from bats.master.brain.protocol.graph import Step, graph
-from bats.master.brain.scaling.by_name import SCALERS, scaler
 from bats.master.brain.scaling.elastic_pool import ElasticPool, Rules
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind
+from bats.master.brain.scaling.scalers import SCALERS, scaler
 from bats.master.simulate.workflows.elastic_run import Account, Coming, run_elastic
 from bats.master.simulate.workflows.mixtures import mixed, raw
 from bats.master.simulate.workflows.pool_run import poisson, run_pool

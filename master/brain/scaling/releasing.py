@@ -1,4 +1,4 @@
-"""When an idle machine too many is given back: at once, or at the end of the time paid for it.
+"""The release of an idle machine too many: at once, or at the end of the time paid for it.
 
 The thesis gives machines back at once. With time that is paid by the hour that pays most hours for
 little use: a machine that is started again soon is paid again.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bats.common.money import NOTHING, Money
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Busy
-from bats.master.brain.placement.workflow import Present
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Scaler(Protocol):
     """One belongs to one pool, for it may remember."""
 
     def want(self, pool: ElasticView) -> Sequence[int]:
-        """How many machines of each kind there should be; the pool clips it to what can be."""
+        """Machines of each kind that there should be; the pool clips them to what can be."""
         ...
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from bats.master.brain.graphs.ranks import critical_path
-from bats.master.brain.placement.workflow import Present
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.scaling.scaler import ElasticView, in_order
 
 

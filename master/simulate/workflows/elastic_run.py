@@ -12,8 +12,8 @@ from itertools import count
 from bats.common.money import Money
 from bats.master.brain.elasticity.charges import accounted_hours, charged_hours
 from bats.master.brain.elasticity.curves import Elasticity, elasticity
+from bats.master.brain.placement.arrived_workflow import Workflow
 from bats.master.brain.placement.pool import Arrived, Completed, Start
-from bats.master.brain.placement.workflow import Workflow
 from bats.master.brain.scaling.elastic_pool import Booted, ElasticPool, Hire, Look
 from bats.master.brain.scaling.scaler import Kind
 from bats.master.simulate.workflows.pool_run import Stay

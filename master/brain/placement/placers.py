@@ -14,7 +14,7 @@ from bats.master.brain.placement.ranked import (
     Priority,
     Slowdown,
 )
-from bats.master.brain.placement.reserving import backfilling, look_ahead, reserve
+from bats.master.brain.placement.reserved_places import backfilling, look_ahead, reserve
 from bats.master.brain.placement.whole_plan import WholePlan
 
 PLACERS: Final[Mapping[str, Callable[..., Placer]]] = {

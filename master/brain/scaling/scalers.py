@@ -8,7 +8,7 @@ from bats.master.brain.scaling.adapt import Adapt
 from bats.master.brain.scaling.conpaas import ConPaaS
 from bats.master.brain.scaling.constant import Constant
 from bats.master.brain.scaling.hist import Hist
-from bats.master.brain.scaling.plan import Plan
+from bats.master.brain.scaling.interval_plan import Plan
 from bats.master.brain.scaling.react import React
 from bats.master.brain.scaling.reg import Reg
 from bats.master.brain.scaling.scaler import Scaler

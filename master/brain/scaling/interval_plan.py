@@ -9,7 +9,7 @@ interval or later is left out. The target is the number of places.
 import heapq
 from collections.abc import Iterator, Sequence
 
-from bats.master.brain.placement.workflow import Present
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.scaling.scaler import ElasticView, in_order
 
 
