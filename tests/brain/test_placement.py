@@ -7,7 +7,8 @@ import pytest
 
 from bats.common.errors import UsageError
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.brain.placement.by_name import ALIASES, PLACERS, placer
+from bats.master.brain.placement.by_name import PLACERS, placer
+from bats.master.brain.placement.names import ALIASES
 from bats.master.brain.placement.plan import Plan
 from bats.master.brain.placement.pool import Arrived, Completed, Pool, Start
 from bats.master.brain.placement.ranked import Slowdown

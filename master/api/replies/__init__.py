@@ -49,6 +49,7 @@ from bats.master.api.replies.machines import (
     Users,
     WorkerLine,
 )
+from bats.master.api.replies.placement import Placement, PlacementName
 from bats.master.api.replies.plans import (
     Bounds,
     Explanation,
@@ -112,6 +113,8 @@ __all__ = [
     "Orphan",
     "Orphans",
     "Paused",
+    "Placement",
+    "PlacementName",
     "Plan",
     "Profile",
     "Promise",

@@ -13,7 +13,7 @@ from bats.common.errors import BatsError, UsageError
 from bats.common.messages import Chunk, Reply, Request
 from bats.common.wire.codec import encode
 from bats.master.queries.by_verb import QUERIES
-from bats.master.service.api import caps, changes, hand_workers, rights, users
+from bats.master.service.api import caps, changes, hand_workers, placement, rights, users
 from bats.master.service.api.call import Call, Service
 from bats.master.service.wire.router import Router
 
@@ -53,6 +53,8 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
     "caps": caps.caps,
     "cap": caps.set_cap,
     "uncap": caps.remove_cap,
+    "placement": placement.placement,
+    "place": placement.place,
     "snapshot": changes.snapshot,
     "shutdown": changes.shutdown,
 }
