@@ -271,7 +271,7 @@ class Household:
     # --- after every notice -----------------------------------------------------------------------
 
     def _left_as_it_is(self, came: Came, grants: Sequence[Grant]) -> list[Grant]:
-        """Who runs tasks on a machine that came has as many slots there for itself, until told."""
+        """Tell those who run tasks on a machine that came: until then they count as many slots."""
         told = {(one.machine, one.bag) for one in grants}
         return [
             Grant(bag, came.machine, self.granted(bag, came.machine))
