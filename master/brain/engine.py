@@ -31,7 +31,7 @@ from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import shares
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
-from bats.master.brain.views.order.course import course
+from bats.master.brain.views.order.bag_course import course
 from bats.master.brain.views.told import facts, refusals
 from bats.master.brain.views.told.facts import (
     Explanation,

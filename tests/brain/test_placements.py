@@ -24,8 +24,8 @@ from bats.master.brain.household.notices import (
     Progressed,
 )
 from bats.master.brain.household.placements import PLACEMENTS, placement
-from bats.master.brain.placement.by_name import PLACERS
-from bats.master.brain.placement.names import ALIASES
+from bats.master.brain.placement.placement_names import ALIASES
+from bats.master.brain.placement.placers import PLACERS
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Order, Ordered
 from bats.master.brain.protocol.graph import Graph, Step, graph, packed_seconds

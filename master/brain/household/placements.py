@@ -14,7 +14,7 @@ from typing import Final
 
 from bats.common.errors import UsageError, quoted
 from bats.master.brain.household.sharing import Claim, Fifo, Shares, Sharing
-from bats.master.brain.placement.names import parted
+from bats.master.brain.placement.placement_names import parted
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Order
 

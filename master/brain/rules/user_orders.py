@@ -19,7 +19,7 @@ from bats.master.brain.protocol.events import (
     Suspended,
 )
 from bats.master.brain.rules import choosing, dispatch, pausing, replanning, sampling
-from bats.master.brain.views.order.course import task_seconds
+from bats.master.brain.views.order.bag_course import task_seconds
 
 RANKED_AGAIN: Final = 4
 """Times as many tasks are done when ranks are worked out anew: a whole life asks for few."""
