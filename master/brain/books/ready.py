@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
@@ -109,3 +110,40 @@ class PilotThenRandom(Ready):
 
     def __iter__(self) -> Iterator[int]:
         return (task for task in self._all if task not in self._ahead)
+
+
+class LongestFirst(Ready):
+    """The longest by what is foreseen of each: short ones at the end leave no machine alone.
+
+    Chance orders those that are alike.
+    """
+
+    def __init__(
+        self, tasks: Iterable[int], rng: random.Random, seconds: Callable[[int], float]
+    ) -> None:
+        self._seconds = seconds
+        self._rising = list(tasks)
+        rng.shuffle(self._rising)
+        self._rising.sort(key=seconds)
+
+    def add(self, task: int) -> None:
+        insort(self._rising, task, key=self._seconds)
+
+    def take(self) -> int | None:
+        return self._rising.pop() if self._rising else None
+
+    def take_within(self, seconds: float) -> int | None:
+        """The longest of those that should take no longer than that."""
+        place = bisect_right(self._rising, seconds, key=self._seconds)
+        return self._rising.pop(place - 1) if place else None
+
+    @property
+    def longest(self) -> int | None:
+        """The one that is next."""
+        return self._rising[-1] if self._rising else None
+
+    def clear(self) -> None:
+        self._rising = []
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rising)

@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.precedence import Precedence
-from bats.master.brain.books.ready import AtRandom, PilotThenRandom, Ready
+from bats.master.brain.books.ready import AtRandom, LongestFirst, PilotThenRandom, Ready
 
 
 class TaskState(IntEnum):
@@ -164,6 +164,33 @@ class TaskBook:
             if self.states[task] == TaskState.WAITING:
                 return TaskId(task)
         return None
+
+    def draw_within(self, seconds: float) -> TaskId | None:
+        """Likewise the longest that should take no longer; only by a law is any known to."""
+        while isinstance(self._ready, LongestFirst):
+            task = self._ready.take_within(seconds)
+            if task is None:
+                break
+            self._pooled[task] = False
+            if self.states[task] == TaskState.WAITING:
+                return TaskId(task)
+        return None
+
+    @property
+    def longest(self) -> TaskId | None:
+        """The next of the ready tasks where the longest goes first; else nobody knows."""
+        while isinstance(self._ready, LongestFirst) and self._ready.longest is not None:
+            if self.states[self._ready.longest] == TaskState.WAITING:
+                return TaskId(self._ready.longest)
+            self._pooled[self._ready.longest] = False
+            self._ready.take()
+        return None
+
+    def longest_first(self, rng: random.Random, seconds: Callable[[int], float]) -> None:
+        self._ready = LongestFirst(self._ready, rng, seconds)
+
+    def at_random(self, rng: random.Random) -> None:
+        self._ready = AtRandom(self._ready, rng)
 
     def undraw(self, task: TaskId) -> None:
         """A drawn task that was not sent can be drawn again, if it still waits."""

@@ -8,6 +8,7 @@ from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.master.brain.protocol.graph import Graph
+from bats.master.brain.protocol.parameters import Parameters
 
 
 class Sampling(enum.StrEnum):
@@ -60,3 +61,4 @@ class Settings:
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
     graph: Graph | None = None  # which tasks wait for which; None: none does
+    parameters: Parameters = ()  # of the sweep: runtimes may follow from them
