@@ -23,6 +23,7 @@ from bats.master.api.replies.bags import (
 )
 from bats.master.api.replies.caps import CapLine, Caps
 from bats.master.api.replies.changes import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -76,6 +77,7 @@ from bats.master.api.replies.tasks import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",

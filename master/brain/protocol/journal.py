@@ -11,6 +11,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -68,6 +70,8 @@ CODES: Final[Mapping[type, int]] = {
     LeftOut: 20,
     Suspended: 21,
     Allotted: 22,
+    Added: 23,
+    AllAdded: 24,
 }
 """Written to disk: never change one, only add."""
 
@@ -116,6 +120,8 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     20: lambda tasks: LeftOut(tuple(map(TaskId, tasks))),
     21: Suspended,
     22: Allotted,
+    23: Added,
+    24: AllAdded,
 }
 
 

@@ -60,3 +60,6 @@ class Settings:
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
     graph: Graph | None = None  # which tasks wait for which; None: none does
+    open: bool = (
+        False  # whether tasks may be added while it runs; `tasks` are those of its beginning
+    )

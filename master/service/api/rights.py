@@ -27,6 +27,8 @@ OF_USERS: Final = frozenset(
         "choose",
         "allow",
         "drop",
+        "add",
+        "close",
         "retry",
         "pause",
         "resume",
