@@ -86,9 +86,9 @@ class Client:
         Without a rule or a limit it waits for `choose` after its sample. The sweep file of a bag
         `to_be_open` need not have values: tasks are added by `Bag.add`.
 
-        `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
-        `settings` are further keys of a submission: `name`, or policies such as `tail`, which win
-        over those of the sweep.
+        `offerings` may come from `bats.master.clouds.clouds_reading.clouds`; None means the
+        master's. `settings` are further keys of a submission: `name`, or policies such as `tail`,
+        which win over those of the sweep.
         """
         at_most, within = limits_of(budget, deadline)
         work = _sweep_of(work, to_be_open=to_be_open)

@@ -27,6 +27,7 @@ from bats.master.brain.protocol.events import (
     Joined,
     LeftOut,
     Limited,
+    Ordered,
     Resumed,
     Retried,
     Returned,
@@ -46,7 +47,7 @@ from bats.master.brain.rules import (
     sampling,
     user_orders,
 )
-from bats.master.brain.rules.machines import fleet, life, shares
+from bats.master.brain.rules.machines import hiring, life, shares
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -56,7 +57,7 @@ def _begin(run: Run, _: Begin) -> None:
 
 
 def _set_aside(run: Run, event: SetAside) -> None:
-    fleet.set_aside(run, run.clusters[event.cluster], event.reason)
+    hiring.set_aside(run, run.clusters[event.cluster], event.reason)
     if run.phase is Phase.EXECUTING:
         replanning.replan(run, "an offering was set aside")
 
@@ -91,6 +92,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Granted: shares.granted,
     Limited: shares.limited,
     Allotted: capping.allotted,
+    Ordered: user_orders.ordered,
     Asked: recorded_facts.asked,
     GivenUp: recorded_facts.given_up,
     Closed: recorded_facts.closed,

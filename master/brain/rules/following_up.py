@@ -16,8 +16,9 @@ from bats.master.brain.rules import (
     replicating,
     sampling,
     standstill,
+    user_orders,
 )
-from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, fleet
+from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, hiring
 
 
 def follow_up(run: Run) -> None:
@@ -32,6 +33,7 @@ def follow_up(run: Run) -> None:
     replicating.see_the_tail(run)
     replicating.follow(run, looked=looked)
     end_of_paid_time.stuck(run)
+    user_orders.rank_anew(run)
     if run.pool.idle and run.tasks.ready:
         run.pool.hungry.update(run.pool.idle)
     for machine_id in list(run.pool.hungry):
@@ -114,7 +116,7 @@ def _wind_up(run: Run) -> None:
         dispatch.kill_everything(run)
         run.tasks.drop_unfinished()
     for machine in run.pool.alive():
-        fleet.stop(run, machine, "the bag has ended")
+        hiring.stop(run, machine, "the bag has ended")
     if not run.pool.alive():
         run.move(Phase.ENDED)
         assert run.ledger.reserved == NOTHING

@@ -66,6 +66,9 @@ bats master --reach head.example.org          the name under which they find it
 @click.option("--sharing", type=PolicyName(sharings), default="fair", metavar="NAME",
               help="Who goes first on machines that all bags use: by weight (fair), the first "
                    "that came (fifo), the highest priority (priority).")  # fmt: skip
+@click.option("--placement", default="", metavar="NAME",
+              help="Which task of which bag goes first, by name, as `bats placement` lists and "
+                   "changes them (as it was left; random at first).")  # fmt: skip
 @click.option("--notify", default="", metavar="COMMAND",
               help="Run when a bag waits for a choice, pauses, ends or runs short, with a JSON "
                    "object on its standard input.")  # fmt: skip
@@ -87,6 +90,7 @@ def master(
     reach: tuple[str, ...],
     web: int | None,
     sharing: str,
+    placement: str,
     notify: str,
     output: Path | None,
     task_files: int,
@@ -97,7 +101,7 @@ def master(
     """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
     from bats.common.log import set_up_logging
     from bats.master.addresses import bind_for
-    from bats.master.clouds.reading import clouds as read_clouds
+    from bats.master.clouds.clouds_reading import clouds as read_clouds
     from bats.master.service.home import WORKER
     from bats.master.service.master import Master, serve
     from bats.master.service.options import Options
@@ -129,6 +133,7 @@ def master(
         offerings=found.offerings,
         currency=found.currency,
         sharing=sharing,
+        placement=placement,
         notify=notify,
         output=output,
         fixed_offerings=fixed_clouds,
@@ -155,7 +160,7 @@ def _link(served: "Master") -> str:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def worker(arguments: tuple[str, ...]) -> int:
     """Runs tasks for a master, as a machine of it."""
-    from bats.worker.main import main
+    from bats.worker.command_line import main
 
     return main(arguments)
 
