@@ -144,6 +144,7 @@ async def test_what_is_acknowledged_is_in_the_store(killable: Make) -> None:
         await bag.add(numbers(0, 7))
         await bag.close()
         master.kill()
+        master.process = None  # it is not to be ended again
     with Reader(master.folder) as reader:
         found = read_bag(reader, BagId(1))
         assert (found.sweep.count, found.is_open) == (7, False)
