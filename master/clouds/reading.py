@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from bats.common import resources
 from bats.common.errors import BatsError, UsageError
 from bats.common.money import NOTHING, Money
 from bats.common.offering import ClusterName, Offering
@@ -68,9 +70,10 @@ def load(path: str | Path) -> Clouds:
 
 
 def this_computer() -> Clouds:
-    """One machine, free, with a slot for each core this process may use."""
-    cores = len(os.sched_getaffinity(0))
-    return Clouds((Offering(ClusterName("here"), NOTHING, 3600.0, 1, cores),))
+    """One machine, free, with what this process may use of the computer."""
+    here = resources.this_computer()
+    offering = Offering(ClusterName("here"), NOTHING, 3600.0, 1, here.cpus)
+    return Clouds((replace(offering, memory_bytes=here.memory_bytes, gpus=here.gpus),))
 
 
 def price_of_atu(price: Money, per_seconds: float, atu_seconds: float) -> Money:
@@ -84,7 +87,11 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
     def wrong(key: str, said: str) -> UsageError:
         return UsageError(sentence(document.where(["offering", at, key]), said))
 
+    if {"cpus", "slots"} <= table.model_fields_set:
+        raise wrong("slots", "says the same as `cpus`; leave it out")
     local = table.backend == "local"
+    if local and table.gpus and (table.max or 1) > 1:
+        raise wrong("gpus", "the GPUs of this computer are those of one machine; leave `max` out")
     boundary = table.boundary
     if boundary is None:
         most = _LOCAL_BOUNDARY_SECONDS if local else _BOUNDARY_SECONDS
@@ -101,7 +108,9 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
         price=price_of_atu(table.price, table.per, table.atu),
         atu_seconds=table.atu,
         max_machines=table.max or 1,
-        slots=table.slots,
+        slots=table.cpus if "cpus" in table.model_fields_set else table.slots,
+        memory_bytes=table.memory,
+        gpus=table.gpus,
         minimum_seconds=table.minimum,
         boundary_seconds=boundary,
         lease_seconds=lease,

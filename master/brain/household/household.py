@@ -6,7 +6,8 @@ reaches the bag's engine as an event of its own journal, so that each bag is rep
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.master.brain.household.caps import Caps, CapView
-from bats.master.brain.household.common_machines import CommonMachine
+from bats.master.brain.household.common_machines import CommonMachine, Group, tasks_in
 from bats.master.brain.household.members import Member, Members
 from bats.master.brain.household.notices import (
     Answer,
@@ -35,7 +36,7 @@ from bats.master.brain.household.notices import (
     Went,
 )
 from bats.master.brain.household.scarce_machines import ScarceMachines
-from bats.master.brain.household.sharing import QUANTUM_SECONDS, SHARINGS
+from bats.master.brain.household.sharing import QUANTUM_SECONDS, SHARINGS, Claim
 from bats.master.brain.protocol.commands import WakeAt
 
 _LONGEST_PAUSE_SECONDS: Final = 60.0
@@ -59,7 +60,7 @@ class BagShare:
     user: str
     weight: float
     priority: int
-    needs: int
+    needs: int  # tasks that it could run
     slots: int  # that it has
 
 
@@ -84,6 +85,7 @@ class Household:
         self._user_weights = dict(user_weights or {})
         self._members = Members()
         self._machines: dict[MachineId, CommonMachine] = {}
+        self._awaited: set[Group] = set()  # whose slots are on their way to bags, or do not suffice
         self._scarce: dict[str, ScarceMachines] = {}
         self._caps = Caps()
         self._woken_at: float | None = None
@@ -147,7 +149,7 @@ class Household:
                 for m in self._members.bags.values()
             ),
             tuple(
-                MachineShares(one.id, one.kind, one.slots, dict(one.granted))
+                MachineShares(one.id, one.group.kind, one.slots, dict(one.granted))
                 for one in self._machines.values()
             ),
             self._caps.view(),
@@ -163,9 +165,16 @@ class Household:
             granted = sum(one.granted.get(member.bag, 0) for one in self._machines.values())
             if (held, granted) != (member.held, member.granted.total()):
                 raise BrokenInvariantError(f"bag {member.bag} is said to hold {member.held} slots")
-            takes = [one for one in self._machines.values() if one.kind in member.takes]
-            room = max((one.free for one in takes), default=0)
-            if member.needs - held >= member.width <= room:
+            if member.places != sum(_places(one, member) for one in self._machines.values()):
+                raise BrokenInvariantError(
+                    f"bag {member.bag} is said to have {member.places} places"
+                )
+            idle = any(
+                one.free >= one.group.size.width(member.task)
+                for one in self._machines.values()
+                if _takes(member, one.group) and one.group not in self._awaited
+            )
+            if idle and member.short:
                 raise BrokenInvariantError(f"slots idle though bag {member.bag} needs some")
         for scarce in self._scarce.values():
             scarce.check(members)
@@ -180,7 +189,7 @@ class Household:
 
     def _needs(self, notice: Needs) -> None:
         if member := self._members.bags.get(notice.bag):
-            member.needs = notice.slots
+            member.needs = notice.tasks
 
     def _weighed(self, notice: Weighed) -> None:
         if member := self._members.bags.get(notice.bag):
@@ -203,34 +212,32 @@ class Household:
 
     def _came(self, notice: Came) -> None:
         self._went(Went(notice.machine))
-        machine = CommonMachine(notice.machine, notice.slots, notice.kind)
+        machine = CommonMachine(notice.machine, notice.size, notice.kind)
         self._machines[machine.id] = machine
         self.slots += machine.slots
         for bag, slots in notice.running:
-            if bag in self._members.bags:
-                machine.fill(bag, slots)
-                self._members.bags[bag].held += slots
+            if member := self._members.bags.get(bag):
+                with self._reckoned(member, machine):
+                    machine.fill(bag, slots)
 
     def _went(self, notice: Went) -> None:
         if machine := self._machines.pop(notice.machine, None):
             self.slots -= machine.slots
             for member in self._members.bags.values():
-                member.held -= machine.held(member.bag)
-                member.granted[machine.kind] -= machine.granted.get(member.bag, 0)
+                with self._reckoned(member, machine):
+                    machine.forget(member.bag)
 
     def _fills(self, notice: Fills) -> None:
         machine, member = self._machines.get(notice.machine), self._members.bags.get(notice.bag)
         if machine is not None and member is not None:
-            before = machine.held(member.bag)
-            machine.fill(member.bag, notice.slots)
-            member.held += machine.held(member.bag) - before
+            with self._reckoned(member, machine):
+                machine.fill(member.bag, notice.slots)
 
     def _left(self, notice: Left) -> None:
         machine, member = self._machines.get(notice.machine), self._members.bags.get(notice.bag)
         if machine is not None and member is not None:
-            member.held -= machine.held(member.bag)
-            member.granted[machine.kind] -= machine.granted.get(member.bag, 0)
-            machine.forget(member.bag)
+            with self._reckoned(member, machine):
+                machine.forget(member.bag)
 
     def _uses(self, notice: Uses) -> None:
         if notice.bag in self._members.bags:
@@ -246,20 +253,35 @@ class Household:
     # --- after every notice -----------------------------------------------------------------------
 
     def _share(self) -> list[Grant]:
-        """Grants that bring each bag nearer to its share, kind by kind of machine."""
+        """Grants that bring each bag nearer to its share, group by group of machines."""
         changed: dict[tuple[MachineId, BagId], int] = {}
-        had = dict.fromkeys(self._members.bags, 0)  # of the kinds that are shared already
-        for kind in dict.fromkeys(machine.kind for machine in self._machines.values()):
-            machines = [one for one in self._machines.values() if one.kind == kind]
-            members = [one for one in self._members.bags.values() if kind in one.takes]
-            claims = [self._members.claim(one, max(0, one.needs - had[one.bag])) for one in members]
-            wanted = dict(self._policy.share(sum(one.slots for one in machines), claims))
-            _leave_the_rest(wanted, sum(one.slots for one in machines), kind, members)
+        had = dict.fromkeys(self._members.bags, 0)  # tasks with places in groups shared already
+        for group in dict.fromkeys(machine.group for machine in self._machines.values()):
+            machines = [one for one in self._machines.values() if one.group == group]
+            members = [one for one in self._members.bags.values() if _takes(one, group)]
+            slots = sum(one.slots for one in machines)
+            claims = [
+                self._claim(one, max(0, one.needs - had[one.bag]), group, len(machines))
+                for one in members
+            ]
+            wanted = dict(self._policy.share(slots, claims))
+            _round_up(wanted, slots, claims)
+            _leave_the_rest(wanted, slots, group, members)
             self._withdraw(machines, wanted, changed)
             self._give(machines, wanted, changed)
-            for bag, slots in wanted.items():
-                had[bag] += slots
+            for claim in claims:
+                had[claim.bag] += self._members.bags[claim.bag].granted[group] // claim.width
+            if any(share > self._members.bags[bag].granted[group] for bag, share in wanted.items()):
+                self._awaited.add(group)
+            else:
+                self._awaited.discard(group)
         return [Grant(bag, machine, slots) for (machine, bag), slots in changed.items()]
+
+    def _claim(self, member: Member, tasks: int, group: Group, machines: int) -> Claim:
+        """What the bag may claim of so many machines: no more than they hold of its tasks."""
+        width = group.size.width(member.task)
+        fit = min(tasks, machines * group.size.holds(member.task))
+        return self._members.claim(member, min(fit * width, machines * group.size.cpus), width)
 
     def _withdraw(
         self,
@@ -268,7 +290,7 @@ class Household:
         changed: dict[tuple[MachineId, BagId], int],
     ) -> None:
         for bag, share in wanted.items():
-            over = self._members.bags[bag].granted[machines[0].kind] - share
+            over = self._members.bags[bag].granted[machines[0].group] - share
             if over <= 0:
                 continue
             for machine in sorted(machines, key=lambda one: -one.granted.get(bag, 0)):
@@ -287,14 +309,17 @@ class Household:
         """Slots that still are filled by its own count as free to a bag; others it waits for."""
         for bag, share in wanted.items():
             member = self._members.bags[bag]
-            width = member.width
-            under = share - member.granted[machines[0].kind]
+            width = machines[0].group.size.width(member.task)
+            under = share - member.granted[machines[0].group]
             if under < width:
                 continue
             for machine in sorted(machines, key=lambda one: -_room(one, bag)):
-                more = min(under, _room(machine, bag)) // width * width
+                before = machine.granted.get(bag, 0)
+                more = min(under, _room(machine, bag))
+                if before + more < machine.slots:  # of a whole machine it has what is left over too
+                    more = more // width * width
                 if more > 0:
-                    slots = machine.granted.get(bag, 0) + more
+                    slots = before + more
                     self._grant(machine, bag, slots, changed)
                     under -= more
 
@@ -305,12 +330,21 @@ class Household:
         slots: int,
         changed: dict[tuple[MachineId, BagId], int],
     ) -> None:
-        member = self._members.bags[bag]
-        before = machine.held(bag)
-        member.granted[machine.kind] += slots - machine.granted.get(bag, 0)
-        machine.grant(bag, slots)
-        member.held += machine.held(bag) - before
+        with self._reckoned(self._members.bags[bag], machine):
+            machine.grant(bag, slots)
         changed[machine.id, bag] = slots
+
+    @contextmanager
+    def _reckoned(self, member: Member, machine: CommonMachine) -> Iterator[None]:
+        """Whatever changes of what the bag has there is reckoned to it."""
+        bag = member.bag
+        member.held -= machine.held(bag)
+        member.places -= _places(machine, member)
+        member.granted[machine.group] -= machine.granted.get(bag, 0)
+        yield
+        member.held += machine.held(bag)
+        member.places += _places(machine, member)
+        member.granted[machine.group] += machine.granted.get(bag, 0)
 
     def _limits(self) -> list[Limit]:
         """By weight alone: machines do not pass from hand to hand as slots do."""
@@ -318,8 +352,7 @@ class Household:
         for scarce in self._scarce.values():
             claims = [
                 replace(
-                    self._members.claim(self._members.bags[bag], part.wanted),
-                    width=1,
+                    self._members.claim(self._members.bags[bag], part.wanted, 1),
                     served=0.0,
                     user_served=0.0,
                 )
@@ -349,12 +382,32 @@ def _room(machine: CommonMachine, bag: BagId) -> int:
     return machine.free + machine.held(bag) - machine.granted.get(bag, 0)
 
 
-def _leave_the_rest(wanted: dict[BagId, int], slots: int, kind: str, members: list[Member]) -> None:
+def _takes(member: Member, group: Group) -> bool:
+    return group.kind in member.takes and group.size.holds(member.task) > 0
+
+
+def _places(machine: CommonMachine, member: Member) -> int:
+    """The tasks that have room in what the bag holds of the machine."""
+    return tasks_in(machine.held(member.bag), member.task, machine.group.size)
+
+
+def _round_up(wanted: dict[BagId, int], slots: int, claims: list[Claim]) -> None:
+    """Slots that the shares of users do not divide by go to who has had least and has a use."""
+    rest = slots - sum(wanted.values())
+    for claim in sorted(claims, key=lambda one: one.served):
+        more = min(rest, claim.needs - wanted[claim.bag]) // claim.width * claim.width
+        wanted[claim.bag] += more
+        rest -= more
+
+
+def _leave_the_rest(
+    wanted: dict[BagId, int], slots: int, group: Group, members: list[Member]
+) -> None:
     """Slots that nobody needs stay where they are, and new ones go to the first that runs tasks."""
     rest = slots - sum(wanted.values())
     members = [member for member in members if member.needs]
     for member in members:
-        kept = min(rest, max(0, member.granted[kind] - wanted[member.bag]))
+        kept = min(rest, max(0, member.granted[group] - wanted[member.bag]))
         wanted[member.bag] += kept
         rest -= kept
     if members:

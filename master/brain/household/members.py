@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from bats.common.messages import BagId
+from bats.master.brain.household.common_machines import Group
 from bats.master.brain.household.notices import Opened
 from bats.master.brain.household.sharing import Claim
 
@@ -21,27 +22,41 @@ class Served:
 class Member:
     """One bag that runs."""
 
-    __slots__ = ("bag", "granted", "held", "needs", "priority", "served", "takes", "user", "width")
+    __slots__ = (
+        "bag",
+        "granted",
+        "held",
+        "needs",
+        "places",
+        "priority",
+        "served",
+        "takes",
+        "task",
+        "user",
+    )
 
     def __init__(self, opened: Opened, served: Served) -> None:
         self.bag = opened.bag
         self.user = opened.user
         self.priority = opened.priority
         self.takes = frozenset(opened.takes)
-        self.width = opened.width
+        self.task = opened.task
         self.served = served
-        self.needs = 0
-        self.granted: Counter[str] = Counter()  # slots, by kind of machine
+        self.needs = 0  # tasks that it could run
+        self.granted: Counter[Group] = Counter()  # slots, by group of machines
         self.held = 0  # slots, those included that are on their way to others
+        self.places = 0  # tasks that have room in those
 
     @property
     def used(self) -> int:
         """Its slots that count as had: what nobody needs costs nothing."""
-        return min(self.held, self.needs)
+        if self.places <= self.needs:
+            return self.held
+        return self.held * self.needs // self.places
 
     @property
     def short(self) -> bool:
-        return self.needs > self.held
+        return self.needs > self.places
 
 
 class Members:
@@ -87,13 +102,13 @@ class Members:
             seconds,
         )
 
-    def claim(self, member: Member, needs: int) -> Claim:
+    def claim(self, member: Member, needs: int, width: int) -> Claim:
         user = self.users[member.user]
         return Claim(
             member.bag,
             member.user,
             needs,
-            member.width,
+            width,
             member.served.weight,
             member.priority,
             member.served.seconds,
