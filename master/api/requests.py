@@ -307,6 +307,20 @@ class RemoveCap(Request[replies.Caps]):
 
 
 @dataclass(frozen=True)
+class GetPlacement(Request[replies.Placement]):
+    verb = "placement"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPlacement(Request[replies.Placement]):
+    """Let the placement of this name say which task of which bag goes first, from now on."""
+
+    verb = "place"
+
+    placement: str
+
+
+@dataclass(frozen=True)
 class GetSnapshot(Request[replies.Snapshot]):
     verb = "snapshot"
 

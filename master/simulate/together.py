@@ -14,6 +14,7 @@ from bats.master.brain.household.cap import Cap, starts, windows
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Answer, Notice, Opened, Spent
+from bats.master.brain.household.placements import USUAL
 from bats.master.brain.protocol.events import Event, Granted, Joined
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import NEVER, Agenda, Conditions, Runtimes, Simulation
@@ -62,9 +63,10 @@ class Together:
         check: bool = False,
         caps: Sequence[Cap] = (),
         epoch: float = 0.0,
+        placement: str = USUAL,
     ) -> None:
         """`epoch` is when it begins, in seconds of the calendar."""
-        self.household = Household(sharing)
+        self.household = Household(sharing, placement_name=placement)
         self.bags: dict[BagId, Simulation] = {}
         self.notices: list[tuple[float, Notice]] = []
         self.answers: list[list[Answer]] = []
@@ -163,6 +165,10 @@ class Together:
             taken = Resources(cpus, memory if size.memory_bytes else 0, gpus)
             if size.lacks(taken):
                 raise BrokenInvariantError(f"tasks take {taken} of a machine of {size}")
+
+    def place(self, placement: str) -> None:
+        """Let the placement of this name decide from now on."""
+        self._neighbours.place(placement)
 
     @property
     def now(self) -> float:

@@ -7,6 +7,7 @@ from bats.common.messages import BagId
 from bats.master.brain.household.common_machines import Group
 from bats.master.brain.household.notices import Opened
 from bats.master.brain.household.sharing import Claim
+from bats.master.brain.protocol.course import Course
 
 
 class Served:
@@ -23,17 +24,9 @@ class Member:
     """One bag that runs."""
 
     __slots__ = (
-        "bag",
-        "granted",
-        "held",
-        "needs",
-        "places",
-        "priority",
-        "served",
-        "takes",
-        "task",
-        "user",
-    )
+        "bag", "began", "course", "granted", "held", "needs", "order", "places", "priority",
+        "served", "takes", "task", "user",
+    )  # fmt: skip
 
     def __init__(self, opened: Opened, served: Served) -> None:
         self.bag = opened.bag
@@ -41,6 +34,9 @@ class Member:
         self.priority = opened.priority
         self.takes = frozenset(opened.takes)
         self.task = opened.task
+        self.began = opened.began
+        self.order = opened.order
+        self.course: Course | None = None  # as it was told last
         self.served = served
         self.needs = 0  # tasks that it could run
         self.granted: Counter[Group] = Counter()  # slots, by group of machines
@@ -102,7 +98,7 @@ class Members:
             seconds,
         )
 
-    def claim(self, member: Member, needs: int, width: int) -> Claim:
+    def claim(self, member: Member, needs: int, width: int, now: float) -> Claim:
         user = self.users[member.user]
         return Claim(
             member.bag,
@@ -114,6 +110,8 @@ class Members:
             member.served.seconds,
             user.weight,
             user.seconds,
+            now - member.began,
+            member.course,
         )
 
 
