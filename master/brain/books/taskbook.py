@@ -10,7 +10,7 @@ from typing import Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.precedence import Precedence
-from bats.master.brain.books.ready import AtRandom, PilotThenRandom, Ready
+from bats.master.brain.books.ready import MANY, AtRandom, InStretches, PilotThenRandom, Ready
 
 
 class TaskState(IntEnum):
@@ -123,13 +123,15 @@ class TaskBook:
         self.states = bytearray(tasks)
         self._attempts = array("H", bytes(2 * tasks))
         self.counts = [tasks, *[0] * (len(TaskState) - 1)]  # by state
-        begin: Iterable[int] = range(tasks)
         self._pooled = bytearray(b"\1") * tasks  # whether a task can be drawn, or has ended since
+        self._ready: Ready
         if order is not None:
             begin = self._block(order)
-        self._ready: Ready = AtRandom(begin, rng)
-        if order is not None:
             self._ready = PilotThenRandom(begin, rng, order.step_of, len(order.graph.steps))
+        elif tasks >= MANY:
+            self._ready = InStretches(tasks, rng)
+        else:
+            self._ready = AtRandom(range(tasks), rng)
         self.running: dict[TaskId, list[Attempt]] = {}
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
