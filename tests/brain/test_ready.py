@@ -1,5 +1,6 @@
 """Which task is next: of a large bag neighbours go together, after a first part drawn by chance."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -59,7 +60,7 @@ def test_the_first_are_a_sample_of_all_and_of_no_place_in_a_sweep() -> None:
 def test_then_neighbours_go_together() -> None:
     ready = InStretches(400_000, random.Random(5))
     rest = taken(ready)[FIRST:]
-    together = sum(a // STRETCH == b // STRETCH for a, b in zip(rest, rest[1:], strict=False))
+    together = sum(a // STRETCH == b // STRETCH for a, b in itertools.pairwise(rest))
     assert together > 0.95 * len(rest)
 
 

@@ -14,8 +14,8 @@ from bats.deploy.registry import BACKENDS
 from bats.master.clouds.clouds import Clouds
 from bats.master.clouds.discovery import Found, Queue, hosts, look_around, partitions, queues
 from bats.master.clouds.example import example
+from bats.master.clouds.file import load
 from bats.master.clouds.model import OfferingTable
-from bats.master.clouds.reading import load
 
 SINFO = """\
 debug*|8/24/0/32

@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import Final
