@@ -15,7 +15,7 @@ from typing import Final
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket, to_json
-from bats.deploy import processes, settings
+from bats.deploy import backend_table, processes
 from bats.deploy.host.roster import STOP_GRACE_SECONDS, Roster
 from bats.deploy.protocol import Feature, Gone, Orphan, RefusedError, Sighting, Site, State
 from bats.deploy.spare_keeper import MODULE, SpareKeeper
@@ -43,7 +43,7 @@ class Local:
 
     def __init__(self, offering: Offering, site: Site) -> None:
         self._offering = offering
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         self._command = site.worker_command
         self._roster = Roster(Path(site.state_folder).absolute() / "local" / offering.name)
         self._keeper: socket.socket | None = None

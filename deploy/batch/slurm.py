@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from bats.common.offering import Offering
-from bats.deploy import processes, settings
+from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, Batch, Common, Job
 from bats.deploy.exit_codes import verdict
@@ -73,7 +73,7 @@ class Slurm(Batch):
     system: ClassVar[str] = "Slurm"
 
     def __init__(self, offering: Offering, site: Site) -> None:
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         super().__init__(offering, site, self._settings)
 
     async def check(self) -> str:

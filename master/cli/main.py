@@ -59,11 +59,13 @@ COMMANDS: Final = {
 """Each command with the first sentence of its help: to list them, none has to be loaded."""
 
 _MODULES: Final = {
-    "worker": "master",
+    "master": "serving",
+    "worker": "serving",
     "watch": "status",
-    "access": "master",
-    "choose": "schedules",
-    "frontier": "schedules",
+    "access": "serving",
+    "schedules": "schedule_choice",
+    "choose": "schedule_choice",
+    "frontier": "schedule_choice",
     "allow": "control",
     "drop": "control",
     "learned": "explain",

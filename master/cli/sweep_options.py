@@ -18,7 +18,7 @@ from bats.master.cli.policy_options import policy_and_seed_options, policy_given
 if TYPE_CHECKING:
     from bats.master.api.replies import Submitted
     from bats.master.client import Client
-    from bats.master.clouds.clouds import Clouds
+    from bats.master.clouds.clouds_in_python import Clouds
     from bats.master.sweep.sweep import Sweep
     from bats.master.sweep.work import Work
     from bats.master.sweep.workflow.task_list import Emulation
@@ -84,7 +84,7 @@ def wanted(
     words: Sequence[str], given: Mapping[str, Any], *, find_clouds: bool, after: bool = False
 ) -> Wanted:
     """Raises UsageError with one sentence. `after`: a `--` stood before the words."""
-    from bats.master.clouds.reading import clouds
+    from bats.master.clouds.clouds_reading import clouds
     from bats.master.sweep.arguments import from_arguments
 
     found = clouds(given["clouds_file"]) if given["clouds_file"] or find_clouds else None

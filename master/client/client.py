@@ -84,9 +84,9 @@ class Client:
 
         Without a rule or a limit it waits for `choose` after its sample.
 
-        `offerings` may come from `bats.master.clouds.reading.clouds`; None means the master's.
-        `settings` are further keys of a submission: `name`, or policies such as `tail`, which win
-        over those of the sweep.
+        `offerings` may come from `bats.master.clouds.clouds_reading.clouds`; None means the
+        master's. `settings` are further keys of a submission: `name`, or policies such as `tail`,
+        which win over those of the sweep.
         """
         at_most, within = limits_of(budget, deadline)
         work = _sweep_of(work)

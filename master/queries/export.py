@@ -19,7 +19,7 @@ from bats.master.queries.question import Question
 from bats.master.queries.spreadsheet import as_it_is, cell
 from bats.master.queries.tasks import cost_rates, cost_share, living_costs, output_files
 from bats.master.store.reader import Reader
-from bats.master.store.results import TOLD, told
+from bats.master.store.result_rows import TOLD, told
 from bats.master.store.rows import MachineRow
 
 _EXPORT_BYTES: Final = 256 << 10

@@ -16,7 +16,7 @@ from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist, whole_output
 from bats.master.queries.question import LiveBag, Question
 from bats.master.store.reader import Reader, TaskQuery
-from bats.master.store.results import told
+from bats.master.store.result_rows import told
 
 _PIECE: Final = 2000  # results in a chunk
 _LONGEST_PAGE: Final = 10_000

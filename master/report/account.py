@@ -15,7 +15,7 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
-from bats.master.queries.failures import Failure, failures
+from bats.master.queries.failure_causes import Failure, failures
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.report.step_spans import StepSpan, spans

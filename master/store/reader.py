@@ -11,8 +11,8 @@ from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.outcomes.values import Value, values_of
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
-from bats.master.store import database, journal
-from bats.master.store.results import COLUMNS, result_from
+from bats.master.store import database, journal_chunks
+from bats.master.store.result_rows import COLUMNS, result_from
 from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
 
 SORTABLE: Final = (
@@ -106,7 +106,7 @@ class Reader:
 
     def events(self, bag: BagId, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
         """The bag's journal from event number `since` on: number, time, event."""
-        return journal.read(self._db, bag, since)
+        return journal_chunks.read(self._db, bag, since)
 
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:
         where = "" if bag is None else "WHERE bag = ?"

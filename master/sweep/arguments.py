@@ -9,10 +9,10 @@ from typing import Any, Final
 from bats.common.errors import UsageError, quoted
 from bats.master.model_checks import check
 from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
-from bats.master.sweep.model import LinesOf, SweepFile, parameter_name
 from bats.master.sweep.one_liner import expanded
 from bats.master.sweep.policy import Policy
-from bats.master.sweep.reading import KINDS, build
+from bats.master.sweep.sweep_model import LinesOf, SweepFile, parameter_name
+from bats.master.sweep.sweep_reading import KINDS, build
 from bats.master.sweep.value_files import line_axis
 from bats.master.sweep.work import Work
 from bats.master.sweep.workflow.formats import foreign_workflow

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 from bats.common.errors import UsageError
 from bats.common.template import placeholders
 from bats.master.sweep.columns import Column, looks_like_range
-from bats.master.sweep.model import LinesOf, Recipe
 from bats.master.sweep.quoting import check_quoting
 from bats.master.sweep.space import Axis, Space
 from bats.master.sweep.sweep import ARRAY, MistakeError, Sweep
+from bats.master.sweep.sweep_model import LinesOf, Recipe
 from bats.master.sweep.value_files import csv_axis, lines_of
 from bats.master.userfile import Document, sentence
 

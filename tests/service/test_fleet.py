@@ -19,7 +19,7 @@ from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED, Ticket
 from bats.deploy.local import Local
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, Site
-from bats.master.brain.rules.machines.fleet import START_FAILURES
+from bats.master.brain.rules.machines.hiring import START_FAILURES
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master

@@ -62,5 +62,5 @@ async def test_a_result_passes_few_modules_from_the_wire_to_the_store(
         await over(client, bag)
         declared = {kind.__module__ for kind in CARRIERS if kind is not Heard}
         on_its_way = modules - declared
-    assert {"bats.master.service.bags.runner", "bats.master.store.results"} <= on_its_way
+    assert {"bats.master.service.bags.runner", "bats.master.store.result_rows"} <= on_its_way
     assert len(on_its_way) <= MOST, sorted(on_its_way)

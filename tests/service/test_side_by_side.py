@@ -13,7 +13,7 @@ from helpers.service import Make, becomes, eventually, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.master.brain.household.sharing import SHARINGS
-from bats.master.cli.commands.master import master as master_command
+from bats.master.cli.commands.serving import master as master_command
 from bats.master.client import Client
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bats.common.errors import UsageError
-from bats.master.sweep.reading import load
+from bats.master.sweep.sweep_reading import load
 
 MISTAKES = [
     ("", "sweep.toml: there is nothing to run; give `command`"),

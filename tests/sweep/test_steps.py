@@ -7,7 +7,7 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.master.brain.protocol.graph import Graph, Step
-from bats.master.sweep.reading import load
+from bats.master.sweep.sweep_reading import load
 from bats.master.sweep.work import Work, work_from_plain
 from bats.master.sweep.workflow.drawing import drawing
 from bats.master.sweep.workflow.workflow import Workflow

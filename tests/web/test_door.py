@@ -11,7 +11,7 @@ import pytest
 import structlog
 from helpers.service import becomes, sweep
 
-from bats.master.cli.commands.master import _link, _page
+from bats.master.cli.commands.serving import _link, _page
 from bats.master.client import Client
 from bats.master.service.master import Master
 from bats.master.service.options import Options

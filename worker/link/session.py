@@ -19,7 +19,7 @@ from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair
 from bats.worker.control_groups import Groups
-from bats.worker.files.transfers import Files
+from bats.worker.files.exchange import Files
 from bats.worker.link.connection import Connection
 from bats.worker.link.lease import Lease, boot_clock
 from bats.worker.link.outbox import Outbox

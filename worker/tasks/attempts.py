@@ -13,8 +13,8 @@ import structlog
 from bats.common.messages import AttemptId, BagId, BagSpec, Order, Outcome, Result
 from bats.common.wire.codec import CHUNK_BYTES
 from bats.worker.control_groups import Groups
+from bats.worker.files.exchange import Files
 from bats.worker.files.outputs import NONE, Collected
-from bats.worker.files.transfers import Files
 from bats.worker.process_tree import (
     UNKILLABLE_SECONDS,
     descendants,

@@ -6,9 +6,9 @@ from pathlib import Path
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.outcomes import values as told
 from bats.common.template import compile_template
+from bats.worker.files.exchange import Files
 from bats.worker.files.inputs import Layout
 from bats.worker.files.outputs import STDERR, STDOUT, Collected
-from bats.worker.files.transfers import Files
 from bats.worker.tasks import capture
 from bats.worker.tasks.limits import Limits
 from bats.worker.tasks.shared_output import SharedOutput

@@ -15,8 +15,8 @@ from bats.master.brain.books.choice import Choice
 from bats.master.brain.books.instances import Instances
 from bats.master.brain.books.ledger import Ledger
 from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.machine_pool import MachinePool
 from bats.master.brain.books.phase import MOVES, Phase
-from bats.master.brain.books.pool import MachinePool
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.taskbook import TaskBook

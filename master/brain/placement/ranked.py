@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Iterator
 from statistics import fmean
 
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Forgetful, Pick, PoolView
-from bats.master.brain.placement.workflow import Present
 
 
 class CriticalPath(Forgetful):

@@ -43,7 +43,7 @@ from bats.master.brain.rules import (
     sampling,
     user_orders,
 )
-from bats.master.brain.rules.machines import fleet, life, shares
+from bats.master.brain.rules.machines import hiring, life, shares
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -53,7 +53,7 @@ def _begin(run: Run, _: Begin) -> None:
 
 
 def _set_aside(run: Run, event: SetAside) -> None:
-    fleet.set_aside(run, run.clusters[event.cluster], event.reason)
+    hiring.set_aside(run, run.clusters[event.cluster], event.reason)
     if run.phase is Phase.EXECUTING:
         replanning.replan(run, "an offering was set aside")
 

@@ -17,7 +17,7 @@ from bats.master.brain.rules import (
     sampling,
     standstill,
 )
-from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, fleet
+from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, hiring
 
 
 def follow_up(run: Run) -> None:
@@ -112,7 +112,7 @@ def _wind_up(run: Run) -> None:
         dispatch.kill_everything(run)
         run.tasks.drop_unfinished()
     for machine in run.pool.alive():
-        fleet.stop(run, machine, "the bag has ended")
+        hiring.stop(run, machine, "the bag has ended")
     if not run.pool.alive():
         run.move(Phase.ENDED)
         assert run.ledger.reserved == NOTHING

@@ -9,7 +9,7 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.replication import Pools
 from bats.master.brain.protocol.commands import KillTask
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 
 GRACE_SECONDS: Final = 30.0
 """The time that a machine has to end what it is told to end; then it is held to be lost."""
@@ -38,9 +38,9 @@ def follow(run: Run, *, looked: bool) -> None:
     hopeless = pools.hopeless(run)
     for c in run.clusters:
         if hopeless and not c.offering.reliable:
-            fleet.set_aside(run, c, f"the last {instances.fruitless} tasks there were lost")
+            hiring.set_aside(run, c, f"the last {instances.fruitless} tasks there were lost")
         if c.startable:
-            fleet.start(run, c.index, pools.wanted(run, c) - len(run.pool.staying(c.index)))
+            hiring.start(run, c.index, pools.wanted(run, c) - len(run.pool.staying(c.index)))
     instances.living = tuple(len(group) for group in run.pool.living)
     if tail:
         run.pool.hungry.update(run.pool.idle)
@@ -88,5 +88,5 @@ def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
                 run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
         elif run.now >= attempt.given_up_at + GRACE_SECONDS:
             run.say(f"machine {machine.id} ({machine.offering.name}) does not answer any more")
-            fleet.stop(run, machine, "does not answer any more")
+            hiring.stop(run, machine, "does not answer any more")
             return

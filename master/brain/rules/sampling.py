@@ -16,7 +16,7 @@ from bats.master.brain.learning.sample_size import caveat, sample_size
 from bats.master.brain.planning.schedules import FASTEST
 from bats.master.brain.policies.samplers import SHARE_OF_BAG, SHARE_OF_BUDGET
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views.order import pilot
 
 UNASKED_ATUS = 3  # ATUs per machine that a sample may take while no budget is known
@@ -29,7 +29,7 @@ def begin(run: Run) -> None:
     priced = [c for c in run.clusters if c.startable and not c.offering.free]
     for c in run.clusters:
         if c.startable and c.offering.free:
-            fleet.start(run, c.index, min(c.offering.max_machines, settings.tasks))
+            hiring.start(run, c.index, min(c.offering.max_machines, settings.tasks))
     if settings.known:
         _take(run, by_means({k: known for k, known in enumerate(settings.known) if known}))
     if not run.provisioner.samples:
@@ -54,7 +54,7 @@ def begin(run: Run) -> None:
                 for c, count in zip(priced, workers, strict=True)
             )
         )
-    asked = [(fleet.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
+    asked = [(hiring.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
     kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
     if kinds:
         run.say(f"{kinds} to learn how long tasks take, by up to {run.sample.size} of them")
@@ -251,12 +251,12 @@ def start_all(run: Run) -> None:
     """Cost-blind: every machine that can be had and paid."""
     for c in run.clusters:
         if c.startable and not c.offering.free:
-            fleet.start(run, c.index, run.provisioner.at_first(c))
+            hiring.start(run, c.index, run.provisioner.at_first(c))
 
 
 def restart(run: Run) -> int:
     """All machines of the sample are gone: one of each kind that is still needed, if it can be."""
-    return sum(fleet.start(run, c.index, 1) for c in run.clusters if c.startable)
+    return sum(hiring.start(run, c.index, 1) for c in run.clusters if c.startable)
 
 
 def begin_again(run: Run) -> bool:
@@ -287,7 +287,7 @@ def leave_out_late(run: Run) -> None:
             and all(m.state is MachineState.REQUESTED for m in waiting)
             and run.now - max(run.began_at, run.progress.resumed_at) > patience
         ):
-            fleet.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
+            hiring.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
 
 
 def _take(run: Run, learned: Learned) -> None:
@@ -322,7 +322,7 @@ def _cheapest_first(run: Run, priced: list[ClusterState]) -> list[int]:
             chosen[k] = 1
             spent = Money(spent + costs[k])
         elif priced[k].offering.max_machines:
-            fleet.set_aside(
+            hiring.set_aside(
                 run,
                 priced[k],
                 f"sampling it would take {run.shown(costs[k])} of {run.shown(budget)}",

@@ -135,7 +135,7 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
         )  # fmt: skip
     facts = facts_of(world, workload, summaries, tail=tail, seed=given["seed"])
     if given["html"] is not None:
-        from bats.master.report.study import html
+        from bats.master.report.study_page import html
 
         given["html"].write_text(html(facts, *lines(facts)), encoding="utf-8")
         facts["written"] = str(given["html"])
@@ -149,8 +149,8 @@ def _wanted(
     common: Common, sweep_file: str | None, given: Mapping[str, Any]
 ) -> "tuple[World, Workload, list[Case], str]":
     """The last is the tail strategy."""
-    from bats.master.clouds.clouds import Clouds
-    from bats.master.clouds.reading import clouds
+    from bats.master.clouds.clouds_in_python import Clouds
+    from bats.master.clouds.clouds_reading import clouds
     from bats.master.simulate.given_runtimes import of_clusters, workload
     from bats.master.simulate.study import USUAL_TAIL, Case, World
     from bats.master.sweep.arguments import from_arguments

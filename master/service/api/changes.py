@@ -51,7 +51,7 @@ from bats.master.service.api.submission import (
     is_rule,
     make_output_folder,
 )
-from bats.master.service.bags.experience import experienced
+from bats.master.service.bags.earlier_bags import experienced
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.orphans import Handling
 from bats.master.service.machines.unattended import places

@@ -11,7 +11,7 @@ from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import Offering
-from bats.master.api.replies.machines import BagsSnapshot
+from bats.master.api.replies.machine_replies import BagsSnapshot
 from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.books.taskbook import TaskState
@@ -22,7 +22,7 @@ from bats.master.brain.protocol.numbering import by_hand
 from bats.master.plain_data import plain
 from bats.master.queries.replay import UNHEARD_OF, OtherBrainError, Recorded, Replayed
 from bats.master.service.bags.collection import Caps
-from bats.master.service.bags.experience import lessons
+from bats.master.service.bags.earlier_bags import lessons
 from bats.master.service.bags.restoring import Restoring, miss_machines
 from bats.master.service.bags.runner import Runner
 from bats.master.service.bags.side_by_side import SideBySide

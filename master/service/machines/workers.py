@@ -25,7 +25,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.wire.codec import encode
-from bats.master.api.replies.machines import WorkerLine
+from bats.master.api.replies.machine_replies import WorkerLine
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.acknowledgements import Acknowledgements
 from bats.master.service.machines.worker import Work, Worker

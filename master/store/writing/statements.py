@@ -1,4 +1,4 @@
-"""Statements for each kind of row; of results, `bats.master.store.results` says it.
+"""Statements for each kind of row; of results, `bats.master.store.result_rows` says it.
 
 One function per kind takes many rows, inside a transaction.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from bats.common.messages import BagId
 from bats.master.store.database import LEARNED
-from bats.master.store.journal import Chunk
+from bats.master.store.journal_chunks import Chunk
 from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
 from bats.master.store.writing.insert import Insert
 

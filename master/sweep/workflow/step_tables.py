@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
-from bats.master.sweep.model import Recipe, StepTable, SweepFile
 from bats.master.sweep.recipe import folder_of, refuse_misplaced, sweep_of
 from bats.master.sweep.sweep import MistakeError, Sweep
+from bats.master.sweep.sweep_model import Recipe, StepTable, SweepFile
 from bats.master.sweep.workflow.workflow import Workflow
 from bats.master.userfile import Document, sentence
 

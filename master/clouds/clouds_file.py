@@ -8,10 +8,10 @@ from typing import Any, Final
 from bats.common.errors import BatsError, UsageError
 from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
-from bats.deploy import settings
+from bats.deploy import backend_table
 from bats.deploy.registry import BACKENDS
-from bats.master.clouds.clouds import Clouds
-from bats.master.clouds.model import CloudsFile, OfferingTable
+from bats.master.clouds.clouds_in_python import Clouds
+from bats.master.clouds.clouds_model import CloudsFile, OfferingTable
 from bats.master.model_checks import check
 from bats.master.userfile import Document, read_document, sentence
 
@@ -118,4 +118,4 @@ def _check_settings(offering: Offering) -> None:
         module = import_module(target.partition(":")[0])
     except ImportError:
         return  # its SDK is not installed: said when the offering is checked or used
-    settings.read(module.Settings, offering)
+    backend_table.read(module.Settings, offering)

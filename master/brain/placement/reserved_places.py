@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Forgetful, Pick, PoolView
-from bats.master.brain.placement.workflow import Present
 
 Target = Callable[[Present], int]
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bats.master.model_checks import check
-from bats.master.sweep.model import SweepFile
 from bats.master.sweep.recipe import refuse_misplaced, sweep_of
 from bats.master.sweep.space import Axis
+from bats.master.sweep.sweep_model import SweepFile
 from bats.master.sweep.work import Work
 from bats.master.sweep.workflow.step_tables import refuse_misplaced_in_steps, workflow_of
 from bats.master.userfile import Document, read_document

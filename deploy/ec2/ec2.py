@@ -14,9 +14,9 @@ from bats.common.messages import MachineId
 from bats.common.money import Money, show
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket
-from bats.deploy import payload, settings
+from bats.deploy import backend_table, payload
 from bats.deploy.ec2.aws_api import AT_ONCE, Account, Instance, Settings
-from bats.deploy.ec2.errors import backend_error
+from bats.deploy.ec2.aws_errors import backend_error
 from bats.deploy.ec2.user_data import Source, exit_code, fetched, taken_away, user_data
 from bats.deploy.exit_codes import verdict
 from bats.deploy.protocol import (
@@ -57,7 +57,7 @@ class Ec2:
 
     def __init__(self, offering: Offering, site: Site) -> None:
         self._offering = offering
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         tags = {"bats:master": site.master_id, "bats:offering": offering.name}
         self._account = Account(self._settings, tags)
         self._threads = ThreadPoolExecutor(AT_ONCE, "ec2")

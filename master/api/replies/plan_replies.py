@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from bats.common.money import Money
-from bats.master.api.replies.bags import Status
+from bats.master.api.replies.bag_replies import Status
 
 
 class Bounds(TypedDict):

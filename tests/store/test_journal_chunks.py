@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId
-from bats.master.store import database, journal
+from bats.master.store import database, journal_chunks
 from bats.master.store.writing.mark import Mark
 from bats.master.store.writing.writer import Batch, Writer
 
@@ -62,17 +62,17 @@ def test_events_come_back_in_order_however_they_were_batched(
         write(db, folder, batches)
         for bag in (BagId(1), BAG, BagId(4)):
             told = [event for batch in batches for event in batch.get(bag, [])]
-            read = list(journal.read(db, bag))
+            read = list(journal_chunks.read(db, bag))
             assert [event[1:] for event in read] == told
             assert [event[0] for event in read] == list(range(len(told)))
-            assert journal.length(db, bag) == len(told)
+            assert journal_chunks.length(db, bag) == len(told)
     finally:
         db.close()
 
 
 def test_a_slow_trickle_of_events_fills_few_rows(db: sqlite3.Connection, tmp_path: Path):
     write(db, tmp_path, [{BAG: [event]} for event in a_thousand()])
-    assert [event[1:] for event in journal.read(db, BAG)] == a_thousand()
+    assert [event[1:] for event in journal_chunks.read(db, BAG)] == a_thousand()
     (rows,) = db.execute("SELECT count(*) FROM journal").fetchone()
     assert rows < 20
 
@@ -82,7 +82,7 @@ def test_after_a_restart_the_journal_goes_on_in_a_new_row(db: sqlite3.Connection
     writer = Writer(db, Mark(tmp_path))
     writer.write(Batch(events={BAG: (1000, [7.0, b"after"])}))
     writer._mark.close()
-    assert [event[1:] for event in journal.read(db, BAG)] == [*a_thousand(), (7.0, b"after")]
+    assert [event[1:] for event in journal_chunks.read(db, BAG)] == [*a_thousand(), (7.0, b"after")]
 
 
 def flip(db: sqlite3.Connection, row: int) -> None:
@@ -116,16 +116,16 @@ def test_damage_is_found_and_what_lies_before_it_is_given(
     damage(db)
     got: list[tuple[int, float, bytes]] = []
     with pytest.raises(StoreDamagedError, match=words):
-        got.extend(journal.read(db, BAG))
+        got.extend(journal_chunks.read(db, BAG))
     assert [event[1:] for event in got] == a_thousand()[: len(got)]
 
 
 @given(st.data())
 def test_no_changed_byte_of_a_chunk_goes_unnoticed(data: st.DataObject):
-    [chunk] = journal.chunks(BAG, 5, [1.0, b"one", 2.0, b"two"])
+    [chunk] = journal_chunks.chunks(BAG, 5, [1.0, b"one", 2.0, b"two"])
     at = data.draw(st.integers(0, len(chunk.data) - 1))
     changed = bytearray(chunk.data)
     changed[at] ^= data.draw(st.integers(1, 255))
-    assert journal.checksum(chunk.id, chunk.events, bytes(changed)) != chunk.crc
-    assert journal.checksum(chunk.id + 1, chunk.events, chunk.data) != chunk.crc
-    assert journal.checksum(chunk.id, chunk.events + 1, chunk.data) != chunk.crc
+    assert journal_chunks.checksum(chunk.id, chunk.events, bytes(changed)) != chunk.crc
+    assert journal_chunks.checksum(chunk.id + 1, chunk.events, chunk.data) != chunk.crc
+    assert journal_chunks.checksum(chunk.id, chunk.events + 1, chunk.data) != chunk.crc

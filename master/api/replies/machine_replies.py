@@ -3,7 +3,7 @@
 from typing import NotRequired, TypedDict
 
 from bats.common.money import Money
-from bats.master.api.replies.caps import CapLine
+from bats.master.api.replies.cap_replies import CapLine
 
 
 class MachineLine(TypedDict):

@@ -97,7 +97,7 @@ def master(
     """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
     from bats.common.log import set_up_logging
     from bats.master.addresses import bind_for
-    from bats.master.clouds.reading import clouds as read_clouds
+    from bats.master.clouds.clouds_reading import clouds as read_clouds
     from bats.master.service.home import WORKER
     from bats.master.service.master import Master, serve
     from bats.master.service.options import Options
@@ -160,7 +160,7 @@ def _link(served: "Master") -> str:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def worker(arguments: tuple[str, ...]) -> int:
     """Runs tasks for a master, as a machine of it."""
-    from bats.worker.main import main
+    from bats.worker.command_line import main
 
     return main(arguments)
 

@@ -8,7 +8,7 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.deploy import registry, settings
+from bats.deploy import backend_table, registry
 from bats.deploy.protocol import Site
 
 
@@ -31,8 +31,8 @@ def offering(backend: str = "slurm", **table: Any) -> Offering:
 
 def test_a_good_table_becomes_the_dataclass() -> None:
     table = offering(queue="short", hosts="a", speed=2, tunnel=False)
-    assert settings.read(Table, table) == Table("short", ("a",), 2.0, tunnel=False)
-    assert settings.read(Table, offering(queue="x", hosts=["a", "b"])).hosts == ("a", "b")
+    assert backend_table.read(Table, table) == Table("short", ("a",), 2.0, tunnel=False)
+    assert backend_table.read(Table, offering(queue="x", hosts=["a", "b"])).hosts == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_good_table_becomes_the_dataclass() -> None:
 )
 def test_a_wrong_table_is_refused_by_key(table: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match="offering here, back end slurm") as refused:
-        settings.read(Table, offering(**table))
+        backend_table.read(Table, offering(**table))
     assert sentence in str(refused.value)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.common.ticket import Ticket
-from bats.deploy import settings
+from bats.deploy import backend_table
 from bats.deploy.protocol import (
     BackendError,
     BusyError,
@@ -65,7 +65,7 @@ class Ssh:
 
     def __init__(self, offering: Offering, site: Site) -> None:
         self._offering = offering
-        self._settings = given = settings.read(Settings, offering)
+        self._settings = given = backend_table.read(Settings, offering)
         config = ("-F", str(Path(given.config).expanduser())) if given.config else ()
         home = Path(site.state_folder).absolute() / "ssh"
         apart = blake2s(offering.name.encode(), digest_size=3).hexdigest()

@@ -10,7 +10,7 @@ from typing import Final
 
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
-from bats.master.clouds.clouds import Clouds
+from bats.master.clouds.clouds_in_python import Clouds
 
 HERE: Final = "bats-clouds.toml"
 VARIABLE: Final = "BATS_CLOUDS"
@@ -35,7 +35,7 @@ def clouds(path: str | Path = "") -> Clouds:
     found = Path(path) if path else find_clouds()
     if found is None:
         return this_computer()
-    from bats.master.clouds.file import load
+    from bats.master.clouds.clouds_file import load
 
     return load(found)
 

@@ -7,7 +7,7 @@ from bats.common.errors import UsageError, quoted
 from bats.master.brain.placement.placer import Placer
 from bats.master.brain.placement.postponing import OnlineManagement
 from bats.master.brain.placement.ranked import CriticalPath, HybridRank, LeastRemaining, Slowdown
-from bats.master.brain.placement.reserving import backfilling, look_ahead, reserve
+from bats.master.brain.placement.reserved_places import backfilling, look_ahead, reserve
 from bats.master.brain.placement.whole_plan import WholePlan
 
 PLACERS: Final[Mapping[str, Callable[..., Placer]]] = {
