@@ -6,6 +6,7 @@ begins first. Import nothing heavy here.
 
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -55,4 +56,5 @@ class SpareKeeper:
         if self._ours is not None:
             self._ours.close()
             self._ours = None
+            os.kill(self.pid, signal.SIGKILL)  # it would end by itself, once all is loaded
             os.waitpid(self.pid, 0)

@@ -4,8 +4,9 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,7 +15,7 @@ from bats.deploy.spare_keeper import SpareKeeper
 from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
-from bats.master.cli.beside import beside
+from bats.master.cli.beside import Beside
 from bats.master.cli.display.formatting import count
 from bats.master.store.lock import FolderInUseError
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from bats.master.client import Client
 
 _AGAIN_SECONDS = 0.2
+_A_MASTER: Final = (
+    "bats.common.log",  # before all that logs
+    "bats.master.cli.own_master",
+    "bats.master.queries.by_verb",
+    "bats.master.service.master",
+)
+"""What a master of this process needs, in parts that take about as long."""
 
 
 @command(
@@ -106,11 +114,11 @@ def _read(words: tuple[str, ...], given: Mapping[str, Any]) -> sweep_options.Wan
     """
     if "-" in words[:1]:
         return _wanted(words, given)
-    reading = beside(partial(_wanted, words, given))
-    import bats.common.log  # before all that logs
-    import bats.master.cli.own_master
-    import bats.master.service.master  # noqa: F401
-
+    reading = Beside(partial(_wanted, words, given))
+    for module in _A_MASTER:
+        if reading.failed():  # who made a slip is told at once
+            break
+        import_module(module)
     return reading()
 
 
