@@ -295,6 +295,19 @@ class RemoveCap(Request[replies.Caps]):
     user: str = ""
 
 
+class GetPlacement(Request[replies.Placement]):
+    verb = "placement"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPlacement(Request[replies.Placement]):
+    """Let the placement of this name say which task of which bag goes first, from now on."""
+
+    verb = "place"
+
+    placement: str
+
+
 class GetSnapshot(Request[replies.Snapshot]):
     verb = "snapshot"
 

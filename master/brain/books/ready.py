@@ -1,9 +1,13 @@
 """Tasks that can be begun, and which of them is next."""
 
+import heapq
 import random
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
+
+from bats.master.brain.books.precedence import Precedence
+from bats.master.brain.protocol.events import Order
 
 
 class Ready(Protocol):
@@ -188,3 +192,69 @@ class PilotThenRandom(Ready):
 
     def __iter__(self) -> Iterator[int]:
         return (task for task in self._all if task not in self._ahead)
+
+
+class ByRank(Ready):
+    """The task of the longest way to the end first, or of the shortest; of equal ones any."""
+
+    def __init__(
+        self, tasks: Iterable[int], rng: random.Random, ranks: Sequence[float], *, shortest: bool
+    ) -> None:
+        self.ranks = ranks
+        self._rng = rng
+        self._sign = 1 if shortest else -1
+        self._heap: list[tuple[float, float, int]] = []
+        self._by_rank = sorted(range(len(ranks)), key=lambda task: -ranks[task])
+        self._place = array("I", bytes(4 * len(ranks)))
+        for place, task in enumerate(self._by_rank):
+            self._place[task] = place
+        self.critical = max(ranks, default=0.0)  # c
+        self._begun = 0  # of those by rank, all before this one are begun
+        for task in tasks:
+            self.add(task)
+
+    def add(self, task: int) -> None:
+        heapq.heappush(self._heap, (self._sign * self.ranks[task], self._rng.random(), task))
+        self._begun = min(self._begun, self._place[task])
+
+    def take(self) -> int | None:
+        return heapq.heappop(self._heap)[2] if self._heap else None
+
+    def clear(self) -> None:
+        self._heap.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        return (task for _, _, task in self._heap)
+
+    @property
+    def next_rank(self) -> float:
+        """The rank of the task that comes next; 0 if there is none."""
+        return self._sign * self._heap[0][0] if self._heap else 0.0
+
+    def longest_left(self, begun: Callable[[int], bool]) -> float:
+        """The longest way to the end from a task that is not begun.
+
+        What is tried again comes through `add`, before what it had cut off, whose ranks are lower.
+        """
+        while self._begun < len(self._by_rank) and begun(self._by_rank[self._begun]):
+            self._begun += 1
+        if self._begun == len(self._by_rank):
+            return 0.0
+        return self.ranks[self._by_rank[self._begun]]
+
+
+def drawn(
+    order: Precedence | None,
+    tasks: Iterable[int],
+    rng: random.Random,
+    by: Order = Order.RANDOM,
+    ranks: Sequence[float] = (),
+) -> Ready:
+    """These tasks, to be begun in that order. Of a bag, whose ranks are alike, any is next."""
+    if order is None and isinstance(tasks, range) and len(tasks) >= MANY:
+        return InStretches(len(tasks), rng)
+    if order is None:
+        return AtRandom(tasks, rng)
+    if by is Order.RANDOM:
+        return PilotThenRandom(tasks, rng, order.step_of, len(order.graph.steps))
+    return ByRank(tasks, rng, ranks, shortest=by is Order.SHORTEST)

@@ -66,6 +66,9 @@ bats master --reach head.example.org          the name under which they find it
 @click.option("--sharing", type=PolicyName(sharings), default="fair", metavar="NAME",
               help="Who goes first on machines that all bags use: by weight (fair), the first "
                    "that came (fifo), the highest priority (priority).")  # fmt: skip
+@click.option("--placement", default="", metavar="NAME",
+              help="Which task of which bag goes first, by name, as `bats placement` lists and "
+                   "changes them (as it was left; random at first).")  # fmt: skip
 @click.option("--notify", default="", metavar="COMMAND",
               help="Run when a bag waits for a choice, pauses, ends or runs short, with a JSON "
                    "object on its standard input.")  # fmt: skip
@@ -87,6 +90,7 @@ def master(
     reach: tuple[str, ...],
     web: int | None,
     sharing: str,
+    placement: str,
     notify: str,
     output: Path | None,
     task_files: int,
@@ -129,6 +133,7 @@ def master(
         offerings=found.offerings,
         currency=found.currency,
         sharing=sharing,
+        placement=placement,
         notify=notify,
         output=output,
         fixed_offerings=fixed_clouds,
