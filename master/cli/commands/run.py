@@ -30,7 +30,7 @@ _A_MASTER: Final = (
     "bats.master.queries.by_verb",
     "bats.master.service.master",
 )
-"""What a master of this process needs, in parts that take about as long."""
+"""The modules of a master of this process, in parts that take about as long."""
 
 
 @command(

@@ -146,7 +146,7 @@ def master(
 
 
 def _page(served: "Master") -> dict[str, str]:
-    """Where the page is, and which file holds its link; facts are journaled, and that is secret."""
+    """The page's address, and the file of its link: that is secret, and facts are journaled."""
     return {"web": served.web.address, "web_link": str(served.web.link)}
 
 
