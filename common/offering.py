@@ -60,7 +60,7 @@ class Offering:
 
     @property
     def machine(self) -> Resources:
-        """What a machine of it has."""
+        """The size of one of its machines."""
         return Resources(self.slots, self.memory_bytes, self.gpus)
 
     @property

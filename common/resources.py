@@ -47,7 +47,7 @@ class Resources:
         return wide
 
     def lacks(self, task: "Resources") -> dict[str, str]:
-        """What of it is too little for a task, by the name of the key, and how much there is."""
+        """Those of which a task takes more, by the key that says so, and how much there is."""
         lacking = {}
         if self.cpus < task.cpus:
             lacking["cpus"] = str(self.cpus)
@@ -76,7 +76,7 @@ class Resources:
 
 
 def this_computer() -> Resources:
-    """What this process may use of its computer."""
+    """The part of its computer that this process may use."""
     return Resources(len(os.sched_getaffinity(0)), memory_here(), len(devices_here()))
 
 

@@ -104,7 +104,7 @@ class Sweep:
 
     @property
     def needs(self) -> Resources:
-        """What one of its tasks takes of a machine."""
+        """The part of a machine that one of its tasks takes."""
         return Resources(self.slots, self.memory_bytes, self.gpus)
 
     def step_of(self, _index: int) -> int:

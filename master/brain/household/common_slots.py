@@ -103,7 +103,7 @@ class CommonSlots:
         return [Grant(bag, machine, slots) for (machine, bag), slots in changed.items()]
 
     def _claim(self, member: Member, tasks: int, group: Group, machines: int, now: float) -> Claim:
-        """What the bag may claim of so many machines: no more than they hold of its tasks."""
+        """The claim of a bag to so many machines: to no more than they hold of its tasks."""
         width = group.size.width(member.task)
         fit = min(tasks, machines * group.size.holds(member.task))
         needs = min(fit * width, machines * group.size.cpus)

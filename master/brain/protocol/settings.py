@@ -66,5 +66,5 @@ class Settings:
 
     @property
     def task(self) -> Resources:
-        """What a task takes of a machine: of a workflow the most that any does."""
+        """The part of a machine that a task takes: of a workflow the most that any does."""
         return Resources(self.task_slots, self.task_memory, self.task_gpus)

@@ -80,7 +80,7 @@ class Workflow:
 
     @property
     def needs(self) -> Resources:
-        """What one of its tasks may take of a machine: the most that any step asks for."""
+        """The part of a machine that a task of any step finds enough: of each the most asked for."""
         return reduce(Resources.with_most, (s.needs for s in self.steps), Resources(self.slots))
 
     def step_of(self, index: int) -> int:
