@@ -80,7 +80,7 @@ class Workflow:
 
     @property
     def needs(self) -> Resources:
-        """The part of a machine that a task of any step finds enough: of each the most asked for."""
+        """The part of a machine in which a task of any step fits: of each the most asked for."""
         return reduce(Resources.with_most, (s.needs for s in self.steps), Resources(self.slots))
 
     def step_of(self, index: int) -> int:
