@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -18,6 +17,7 @@ import zmq
 
 from bats.common.errors import BatsError, StoreDamagedError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
+from bats.common.release import release
 from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
 from bats.master.addresses import addresses
@@ -62,7 +62,7 @@ class Master:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.release = version("bats-scheduler")
+        self.release = release()
         self.web: WebPage  # when the options ask for one
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()

@@ -24,7 +24,7 @@ def build(document: Document, *, more: Sequence[Axis] = (), to_be_open: bool = F
     """The work that a document means; `more` are axes read from elsewhere."""
     refuse_misplaced(document, document.data, SweepFile)
     refuse_misplaced_in_steps(document)
-    file = check(SweepFile, document)
+    file = _with_cpus(check(SweepFile, document), document)
     if file.step and to_be_open:
         raise UsageError(f"{document.where(())}: steps have all their tasks from the beginning; "
                          "only a sweep of one command can be open.")  # fmt: skip
@@ -39,7 +39,6 @@ def build(document: Document, *, more: Sequence[Axis] = (), to_be_open: bool = F
         retries=file.retries,
         max_failures=file.max_failures,
         replicate=file.replicate,
-        slots=file.resources.slots,
         at_once=file.array[1] if file.array else 0,
         budget=file.budget,
         deadline_seconds=file.deadline,
@@ -47,3 +46,15 @@ def build(document: Document, *, more: Sequence[Axis] = (), to_be_open: bool = F
         notify=file.notify,
         policy=file.policy.settings(),
     )
+
+
+def _with_cpus(file: SweepFile, document: Document) -> SweepFile:
+    """The file, in which `resources` has become what it is short for."""
+    if "resources" not in file.model_fields_set:
+        return file
+    if "cpus" in file.model_fields_set:
+        raise UsageError(
+            f"{document.where(['resources'])}: `cpus` says the same as `resources.slots`; leave "
+            "`resources` out."
+        )
+    return file.model_copy(update={"cpus": file.resources.slots})

@@ -61,7 +61,10 @@ class _Master(Service, Protocol):
 
 
 class WebPage:
-    """Listens from `start` to `close`; `url` is what its user opens, token included."""
+    """Listens from `start` to `close`; `url` is what its user opens, token included.
+
+    It stands in the file `link`; `address`, without the token, may be told to anybody.
+    """
 
     def __init__(self, master: _Master) -> None:
         self._master = master
@@ -72,7 +75,8 @@ class WebPage:
         }
         self._page = files("bats.master.web").joinpath("static/index.html").read_text()
         self._runner: web.AppRunner | None = None
-        self.url = ""
+        self.url = self.address = ""
+        self.link = master.home.folder / ADDRESS
 
     async def start(self) -> Self:
         options, home = self._master.options, self._master.home
@@ -108,9 +112,10 @@ class WebPage:
         token = keep_token(home.folder / "keys" / "web.json")
         self._door = Door(token, port, loopback=host in _LOOPBACK)
         shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{port}/?token={token}"
-        write_private(home.folder / ADDRESS, f"{self.url}\n")
-        log.info("web page", address=f"http://{shown}:{port}/", link=str(home.folder / ADDRESS))
+        self.address = f"http://{shown}:{port}/"
+        self.url = f"{self.address}?token={token}"
+        write_private(self.link, f"{self.url}\n")
+        log.info("web page", address=self.address, link=str(self.link))
         if host not in _LOOPBACK:
             log.warning("the web page is not encrypted; let only a trusted network reach it")
         return self

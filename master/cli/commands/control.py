@@ -238,7 +238,7 @@ def to_resume(bags: Sequence[replies.BagLine]) -> int | str:
 def _here(common: Common, bag: int | str) -> int:
     """Under a master of this process's own."""
     from bats.master.bag import OPEN, PAUSED, read_bag
-    from bats.master.cli.commands.run import Place, Run, is_person
+    from bats.master.cli.own_master import Place, Run, is_person
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 

@@ -116,7 +116,7 @@ def master(
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),
             "state": str(folder),
-            **({} if web is None else {"web": served.web.url}),
+            **({} if web is None else _page(served)),
         }
         common.facts(facts, lambda: facts["access"] if common.quiet else (
             f"The master listens at {', '.join(served.addresses)}.\n"
@@ -145,11 +145,16 @@ def master(
     run(serve(options, ready))
 
 
+def _page(served: "Master") -> dict[str, str]:
+    """The page's address, and the file of its link: that is secret, and facts are journaled."""
+    return {"web": served.web.address, "web_link": str(served.web.link)}
+
+
 def _link(served: "Master") -> str:
     """The page's link to a terminal; to a log, which others may read, only where it stands."""
     if sys.stdout.isatty():
         return served.web.url
-    return f"its link, a secret, stands in {served.home.folder / 'web.url'}"
+    return f"its link, a secret, stands in {served.web.link}"
 
 
 @command(

@@ -54,7 +54,11 @@ def submit(
     nothing need no choice.
     """
     want = sweep_options.wanted(
-        words, given, find_clouds=False, after=after_dashes(words), to_be_open=to_be_open
+        words,
+        given,
+        find_clouds=False,
+        after=sweep_options.after_dashes(words),
+        to_be_open=to_be_open,
     )
     if given["dry_run"]:
         plan, said = sweep_options.dry_run(want)
@@ -163,8 +167,3 @@ def close(common: Common, bag: int | str) -> None:
         Close(bag),
         lambda of: f"Bag {of['bag']} gets no more tasks; it ends when those it has have ended.",
     )
-
-
-def after_dashes(words: tuple[str, ...]) -> bool:
-    """True if the words stood behind `--`, which click takes away."""
-    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)
