@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from bats.master.cli.base import Common, command, common, run
 from bats.master.cli.display.formatting import table
 from bats.master.cli.policy_options import PolicyName
 from bats.master.cli.questions import ask
-
-if TYPE_CHECKING:
-    from bats.master.service.master import Master
 
 _WORKER = "worker.json"
 
@@ -112,13 +109,13 @@ def master(
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),
             "state": str(folder),
-            **({} if web is None else {"web": served.web.url}),
+            **({"web": served.web.url} if served.web else {}),
         }
         common.facts(facts, lambda: facts["access"] if common.quiet else (
             f"The master listens at {', '.join(served.addresses)}.\n"
             f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
             f"Workers:  bats worker --access {facts['worker_access']}"
-            + ("" if web is None else f"\nWeb page: {_link(served)}")
+            + (f"\nWeb page: {_link(served.web.url, folder)}" if served.web else "")
         ))  # fmt: skip
 
     options = Options(
@@ -140,11 +137,11 @@ def master(
     run(serve(options, ready))
 
 
-def _link(served: "Master") -> str:
+def _link(url: str, folder: Path) -> str:
     """The page's link to a terminal; to a log, which others may read, only where it stands."""
     if sys.stdout.isatty():
-        return served.web.url
-    return f"its link, a secret, stands in {served.home.folder / 'web.url'}"
+        return url
+    return f"its link, a secret, stands in {folder / 'web.url'}"
 
 
 @command(
