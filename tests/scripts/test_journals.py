@@ -37,3 +37,13 @@ def test_a_decision_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch):
     before = journals.journal(case)
     monkeypatch.setitem(REPLICATORS, "perfect", REPLICATORS["none"])
     assert journals.journal(case) != before
+
+
+def test_a_policy_that_is_new_changes_only_the_runs_that_it_is_drawn_in():
+    names = ["a", "b", "c"]
+    before = [journals.drawn(seed, 0, names) for seed in range(100)]
+    after = [journals.drawn(seed, 0, [*names, "new"]) for seed in range(100)]
+    assert set(before) == set(names)
+    changed = [new for old, new in zip(before, after, strict=True) if old != new]
+    assert 10 < len(changed) < 45
+    assert set(changed) == {"new"}
