@@ -7,7 +7,6 @@ import asyncio
 import itertools
 from collections import defaultdict
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, Final, Self
 
 import zmq
@@ -32,6 +31,7 @@ from bats.common.messages import (
     TaskId,
     Welcome,
 )
+from bats.common.release import release
 from bats.common.ticket import Ticket
 from bats.common.wire import sockets
 from bats.common.wire.codec import decode, encode
@@ -154,7 +154,7 @@ class Endpoint:
             self._news.notify_all()
 
     def _welcome(self) -> Welcome:
-        return Welcome(version("bats-scheduler"), HEARTBEAT_SECONDS, self._lease_seconds)
+        return Welcome(release(), HEARTBEAT_SECONDS, self._lease_seconds)
 
     async def _send(self, machine: MachineId, message: Any) -> None:
         if not self.silent:

@@ -31,7 +31,7 @@ from bats.common.messages import BagId
 from bats.common.ticket import from_json
 from bats.common.wire.codec import Message, ProtocolError, decode, encode, name_of
 from bats.master.api.reading import submission
-from bats.master.clouds import clouds_reading
+from bats.master.clouds import clouds_file, clouds_reading
 from bats.master.clouds.discovery import Found
 from bats.master.clouds.example import example
 from bats.master.service.api.submission import bag_of
@@ -246,7 +246,7 @@ def look_at_clouds(folder: Path, content: bytes) -> None:
     path = folder / "clouds.toml"
     path.write_bytes(content)
     with _one_sentence():
-        clouds_reading.load(path)
+        clouds_file.load(path)
 
 
 def look_at_ticket(content: bytes) -> None:

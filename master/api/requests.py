@@ -1,6 +1,7 @@
 """Requests to a master, one for each verb; `Request[R]` is answered by an `R`.
 
 A client sends its fields beside the verb, and the master reads them back, key by key: `reading`.
+One that adds no field is a dataclass by its base.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +37,10 @@ class OfBag(Request[R]):
     bag: int | str = "last"  # a number, a name, or "last"
 
 
-@dataclass(frozen=True)
 class GetBags(Request[replies.Bags]):
     verb = "bags"
 
 
-@dataclass(frozen=True)
 class GetStatus(OfBag[replies.Status]):
     verb = "status"
 
@@ -56,7 +55,6 @@ class AwaitNews(OfBag[replies.News]):
     seconds: float = 30.0
 
 
-@dataclass(frozen=True)
 class GetSchedules(OfBag[replies.Schedules]):
     verb = "schedules"
 
@@ -72,7 +70,6 @@ class GetFrontier(OfBag[replies.Frontier]):
     deadline_seconds: float | None = None
 
 
-@dataclass(frozen=True)
 class Explain(OfBag[replies.Explanation]):
     verb = "explain"
 
@@ -84,12 +81,10 @@ class GetDecisions(OfBag[replies.Decisions]):
     since: int = 0
 
 
-@dataclass(frozen=True)
 class GetFailures(OfBag[replies.Failures]):
     verb = "failures"
 
 
-@dataclass(frozen=True)
 class GetMachines(OfBag[replies.Machines]):
     verb = "machines"
 
@@ -154,7 +149,6 @@ class Export(OfBag[replies.OfBag]):
     raw: bool = False  # with cells that a spreadsheet would take for formulas as they are
 
 
-@dataclass(frozen=True)
 class Release(OfBag[replies.BagState]):
     verb = "release"
 
@@ -218,7 +212,6 @@ class Weigh(OfBag[replies.Weighed]):
     priority: int | None = None
 
 
-@dataclass(frozen=True)
 class Resume(OfBag[replies.Told]):
     verb = "resume"
 
@@ -230,7 +223,6 @@ class Cancel(OfBag[replies.BagState]):
     reason: str = "cancelled by the user"
 
 
-@dataclass(frozen=True)
 class Prune(OfBag[replies.Pruned]):
     verb = "prune"
 
@@ -244,7 +236,6 @@ class FindOrphans(Request[replies.Orphans]):
     do: str = ""
 
 
-@dataclass(frozen=True)
 class GetHandKeys(Request[replies.HandKeys]):
     verb = "workers"
 
@@ -258,7 +249,6 @@ class RevokeHandKey(Request[replies.HandKeyRevoked]):
     key: str
 
 
-@dataclass(frozen=True)
 class GetUsers(Request[replies.Users]):
     verb = "users"
 
@@ -281,7 +271,6 @@ class Dismiss(Request[replies.Users]):
     user: str
 
 
-@dataclass(frozen=True)
 class GetCaps(Request[replies.Caps]):
     verb = "caps"
 
@@ -306,7 +295,19 @@ class RemoveCap(Request[replies.Caps]):
     user: str = ""
 
 
-@dataclass(frozen=True)
+class GetPlacement(Request[replies.Placement]):
+    verb = "placement"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPlacement(Request[replies.Placement]):
+    """Let the placement of this name say which task of which bag goes first, from now on."""
+
+    verb = "place"
+
+    placement: str
+
+
 class GetSnapshot(Request[replies.Snapshot]):
     verb = "snapshot"
 
@@ -362,7 +363,6 @@ class Submit(Request[replies.Submitted]):
     term_seconds: float | None = None  # of releases up to 0.1.0; without effect
 
 
-@dataclass(frozen=True)
 class GetLearned(Request[replies.Learned]):
     verb = "learned"
 

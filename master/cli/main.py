@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "paid time.",
     "resume": "Goes on with a bag that stands still: paused, cancelled, or left by its master.",
     "weigh": "Gives a bag another part of the machines that bags share, while they run.",
+    "placement": "Says which task of which bag goes first on the machines that all bags use.",
     "cap": "Caps what all bags of a master, or of a user, may spend in all.",
     "machines": "Lists the machines of a bag, and those that live and are in no bag's books.",
     "clouds": "Writes, checks and shows the clouds file: which machines can be had, at what price.",
@@ -75,6 +76,7 @@ _MODULES: Final = {
     "resume": "control",
     "weigh": "control",
     "cap": "control",
+    "placement": "control",
 }
 
 EPILOG = """\b

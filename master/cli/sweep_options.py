@@ -115,6 +115,11 @@ def wanted(
     return Wanted(sweep, found, sweep.pick or usual)
 
 
+def after_dashes(words: tuple[str, ...]) -> bool:
+    """True if the words stood behind `--`, which click takes away."""
+    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)
+
+
 def _emulation(given: Mapping[str, Any]) -> "Emulation | None":
     from bats.master.sweep.workflow.task_list import Emulation
 

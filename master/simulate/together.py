@@ -13,6 +13,7 @@ from bats.master.brain.household.cap import Cap, starts, windows
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Answer, Notice, Opened, Spent
+from bats.master.brain.household.placements import USUAL
 from bats.master.brain.protocol.events import Event, Granted, Joined
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import NEVER, Agenda, Conditions, Runtimes, Simulation
@@ -55,9 +56,10 @@ class Together:
         check: bool = False,
         caps: Sequence[Cap] = (),
         epoch: float = 0.0,
+        placement: str = USUAL,
     ) -> None:
         """`epoch` is when it begins, in seconds of the calendar."""
-        self.household = Household(sharing)
+        self.household = Household(sharing, placement_name=placement)
         self.bags: dict[BagId, Simulation] = {}
         self.notices: list[tuple[float, Notice]] = []
         self.answers: list[list[Answer]] = []
@@ -145,6 +147,10 @@ class Together:
             running = sum(one.running(machine) for one in self.bags.values())
             if running > slots:
                 raise BrokenInvariantError(f"{running} tasks run on {slots} slots")
+
+    def place(self, placement: str) -> None:
+        """Let the placement of this name decide from now on."""
+        self._neighbours.place(placement)
 
     @property
     def now(self) -> float:

@@ -79,6 +79,7 @@ def create(folder: Path, release: str) -> None:
     try:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # pruning gives space back piece by piece
         db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = OFF")  # all of it is synced below, before it has its name
         db.executescript(_TABLES)
         meta = {"master": new_master_id(), "release": release}
         db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())

@@ -74,7 +74,10 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 class WebPage:
-    """Answers from `start` to `close`; `url` is what its user opens, token included."""
+    """Answers from `start` to `close`; `url` is what its user opens, token included.
+
+    It stands in the file `link`; `address`, without the token, may be told to anybody.
+    """
 
     def __init__(self, master: _Master) -> None:
         options, home = master.options, master.home
@@ -92,9 +95,11 @@ class WebPage:
         self._door = Door(token, port, loopback=host in _LOOPBACK)
         self._runner = web.AppRunner(self._app(), access_log=None, shutdown_timeout=1.0)
         shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{port}/?token={token}"
-        write_private(home.folder / ADDRESS, f"{self.url}\n")
-        log.info("web page", address=f"http://{shown}:{port}/", link=str(home.folder / ADDRESS))
+        self.address = f"http://{shown}:{port}/"
+        self.url = f"{self.address}?token={token}"
+        self.link = home.folder / ADDRESS
+        write_private(self.link, f"{self.url}\n")
+        log.info("web page", address=self.address, link=str(self.link))
         if host not in _LOOPBACK:
             log.warning("the web page is not encrypted; let only a trusted network reach it")
 
@@ -106,7 +111,7 @@ class WebPage:
         await self._runner.cleanup()
         self._socket.close()
         with suppress(OSError):
-            (self._master.home.folder / ADDRESS).unlink()
+            self.link.unlink()
 
     def _app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=_LONGEST_BODY)

@@ -160,6 +160,17 @@ def test_after_a_restart_machines_come_with_what_runs_on_them() -> None:
     assert home(Fills(A, DESK, 2)) == {A: 2, B: 2}
 
 
+def test_who_runs_tasks_on_a_machine_that_came_back_is_told_that_it_has_no_slot_there() -> None:
+    household = Household("fifo")
+    for notice in opened(A, B):
+        household.handle(notice, 0.0)
+    answers = household.handle(Came(DESK, 4, running=((A, 1), (B, 3))), 0.0)
+    assert [one for one in answers if isinstance(one, Grant)] == [
+        Grant(A, DESK, 1),  # the slots that the other fills follow as its tasks end
+        Grant(B, DESK, 0),
+    ]
+
+
 def test_who_waits_in_vain_is_looked_at_ever_more_seldom() -> None:
     home = Home()
     home(Came(DESK, 2), *opened(A, B))

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bats.common.errors import UsageError
+from bats.master.clouds.clouds_file import load
 from bats.master.clouds.clouds_model import CloudsFile, OfferingTable
-from bats.master.clouds.clouds_reading import load
 from bats.master.model_checks import check
 from bats.master.userfile import Document
 

@@ -4,13 +4,14 @@ import asyncio
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
 import structlog
 from helpers.service import becomes, sweep
 
-from bats.master.cli.commands.serving import _link
+from bats.master.cli.commands.serving import _link, _page
 from bats.master.client import Client
 from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
@@ -194,12 +195,20 @@ async def test_metrics_tell_of_tasks_machines_and_money(
 def test_the_token_is_told_to_a_terminal_and_to_no_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = "http://127.0.0.1:1/?token=secret"
-    said = _link(url, tmp_path)
+    served = SimpleNamespace(
+        web=SimpleNamespace(
+            url="http://127.0.0.1:1/?token=secret",
+            address="http://127.0.0.1:1/",
+            link=tmp_path / "web.url",
+        )
+    )
+    said = _link(served)  # type: ignore[arg-type]
     assert "secret" not in said.replace("a secret", "")
     assert str(tmp_path / "web.url") in said
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert _link(url, tmp_path) == url
+    assert _link(served) == served.web.url  # type: ignore[arg-type]
+    facts = _page(served)  # type: ignore[arg-type]
+    assert facts == {"web": "http://127.0.0.1:1/", "web_link": str(tmp_path / "web.url")}
 
 
 async def test_the_log_of_a_master_says_where_the_token_is_and_not_the_token(

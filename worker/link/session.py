@@ -8,13 +8,13 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from bats.common import messages as m
+from bats.common.release import release
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair
@@ -57,7 +57,7 @@ class Session:
         """`began` on the boot clock: the first lease counts from there."""
         self._ticket = ticket
         self._machine = ticket.machine
-        self._release = version("bats-scheduler")
+        self._release = release()
         self._incarnation = secrets.token_hex(8)
         self._on_lease = on_lease
         self._loop = asyncio.get_running_loop()

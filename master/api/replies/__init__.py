@@ -49,6 +49,7 @@ from bats.master.api.replies.machine_replies import (
     Users,
     WorkerLine,
 )
+from bats.master.api.replies.placement_replies import Placement, PlacementName
 from bats.master.api.replies.plan_replies import (
     Bounds,
     Explanation,
@@ -112,6 +113,8 @@ __all__ = [
     "Orphan",
     "Orphans",
     "Paused",
+    "Placement",
+    "PlacementName",
     "Plan",
     "Profile",
     "Promise",

@@ -33,7 +33,7 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Allotted
+from bats.master.brain.protocol.events import Allotted, Order
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ class Run:
         self.cap = Allotted(None)  # of what other bags leave of a cap it was told last
         self.waits_for_cap = False  # nothing is left of it, which the user has been told
         self.short_of_money = False  # the user has been told that the budget will not do
+        self.order = Order.RANDOM  # in which ready tasks are begun
+        self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
         self.progress = Progress()
         self.outcome: BagOutcome | None = None

@@ -6,7 +6,7 @@ reaches the bag's engine as an event of its own journal, so that each bag is rep
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from bats.master.brain.household.common_machines import CommonMachine
 from bats.master.brain.household.members import Member, Members
 from bats.master.brain.household.notices import (
     Answer,
+    Arrange,
     Came,
     Capped,
     Closed,
@@ -29,13 +30,16 @@ from bats.master.brain.household.notices import (
     Needs,
     Notice,
     Opened,
+    Placed,
+    Progressed,
     TimePassed,
     Uses,
     Weighed,
     Went,
 )
+from bats.master.brain.household.placements import USUAL, placement
 from bats.master.brain.household.scarce_machines import ScarceMachines
-from bats.master.brain.household.sharing import QUANTUM_SECONDS, SHARINGS
+from bats.master.brain.household.sharing import QUANTUM_SECONDS, SHARINGS, Sharing
 from bats.master.brain.protocol.commands import WakeAt
 
 _LONGEST_PAUSE_SECONDS: Final = 60.0
@@ -66,6 +70,7 @@ class BagShare:
 @dataclass(frozen=True, slots=True)
 class HouseholdView:
     sharing: str
+    placement: str
     bags: tuple[BagShare, ...]
     machines: tuple[MachineShares, ...]
     caps: tuple[CapView, ...]
@@ -75,12 +80,16 @@ class Household:
     """`user_weights` say how much users count for, 1 those that it does not name."""
 
     def __init__(
-        self, sharing: str = "fair", user_weights: Mapping[str, float] | None = None
+        self,
+        sharing: str = "fair",
+        user_weights: Mapping[str, float] | None = None,
+        placement_name: str = USUAL,
     ) -> None:
         self.sharing = sharing
         self.now = 0.0
         self.slots = 0  # of all common machines
         self._policy = SHARINGS[sharing]()
+        self.placement = placement(placement_name)
         self._user_weights = dict(user_weights or {})
         self._members = Members()
         self._machines: dict[MachineId, CommonMachine] = {}
@@ -97,9 +106,17 @@ class Household:
         self.now = now
         _RULES[type(notice)](self, notice)
         grants = self._share()
+        if type(notice) is Came:
+            grants += self._left_as_it_is(notice, grants)
         if grants:
             self._pause = QUANTUM_SECONDS
-        return [*grants, *self._limits(), *self._caps.allowances(now), *self._wake()]
+        return [
+            *self._arrange(),
+            *grants,
+            *self._limits(),
+            *self._caps.allowances(now),
+            *self._wake(),
+        ]
 
     # --- what may be known of it ------------------------------------------------------------------
 
@@ -135,6 +152,7 @@ class Household:
     def view(self) -> HouseholdView:
         return HouseholdView(
             self.sharing,
+            self.placement.name,
             tuple(
                 BagShare(
                     m.bag,
@@ -243,7 +261,34 @@ class Household:
         self._woken_at = None
         self._pause = min(_LONGEST_PAUSE_SECONDS, self._pause * 2)
 
+    def _placed(self, notice: Placed) -> None:
+        self.placement = placement(notice.placement)
+
+    def _progressed(self, notice: Progressed) -> None:
+        if member := self._members.bags.get(notice.bag):
+            member.course = notice.course
+
     # --- after every notice -----------------------------------------------------------------------
+
+    def _left_as_it_is(self, came: Came, grants: Sequence[Grant]) -> list[Grant]:
+        """Tell those who run tasks on a machine that came: until then they count as many slots."""
+        told = {(one.machine, one.bag) for one in grants}
+        return [
+            Grant(bag, came.machine, self.granted(bag, came.machine))
+            for bag, _ in came.running
+            if bag in self._members.bags and (came.machine, bag) not in told
+        ]
+
+    @property
+    def _sharing(self) -> Sharing:
+        return self.placement.sharing or self._policy
+
+    def _arrange(self) -> list[Arrange]:
+        order = self.placement.order(len(self._members.bags))
+        changed = [one for one in self._members.bags.values() if one.order is not order]
+        for member in changed:
+            member.order = order
+        return [Arrange(member.bag, order) for member in changed]
 
     def _share(self) -> list[Grant]:
         """Grants that bring each bag nearer to its share, kind by kind of machine."""
@@ -252,8 +297,11 @@ class Household:
         for kind in dict.fromkeys(machine.kind for machine in self._machines.values()):
             machines = [one for one in self._machines.values() if one.kind == kind]
             members = [one for one in self._members.bags.values() if kind in one.takes]
-            claims = [self._members.claim(one, max(0, one.needs - had[one.bag])) for one in members]
-            wanted = dict(self._policy.share(sum(one.slots for one in machines), claims))
+            claims = [
+                self._members.claim(one, max(0, one.needs - had[one.bag]), self.now)
+                for one in members
+            ]
+            wanted = dict(self._sharing.share(sum(one.slots for one in machines), claims))
             _leave_the_rest(wanted, sum(one.slots for one in machines), kind, members)
             self._withdraw(machines, wanted, changed)
             self._give(machines, wanted, changed)
@@ -318,7 +366,7 @@ class Household:
         for scarce in self._scarce.values():
             claims = [
                 replace(
-                    self._members.claim(self._members.bags[bag], part.wanted),
+                    self._members.claim(self._members.bags[bag], part.wanted, self.now),
                     width=1,
                     served=0.0,
                     user_served=0.0,
@@ -340,7 +388,7 @@ class Household:
         """The more seldom the longer who waits does so in vain."""
         waits = any(one.short for one in self._members.bags.values())
         alone = len(self._members.bags) < 2
-        if not self._policy.takes_turns or not waits or alone:
+        if not self._sharing.takes_turns or not waits or alone:
             return math.inf
         return self.now + self._pause
 
@@ -373,5 +421,7 @@ _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {
     Uses: Household._uses,  # noqa: SLF001
     Capped: Household._capped,  # noqa: SLF001
     Committed: Household._committed,  # noqa: SLF001
+    Placed: Household._placed,  # noqa: SLF001
+    Progressed: Household._progressed,  # noqa: SLF001
     TimePassed: Household._time_passed,  # noqa: SLF001
 }

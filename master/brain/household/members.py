@@ -6,6 +6,7 @@ from collections.abc import Collection
 from bats.common.messages import BagId
 from bats.master.brain.household.notices import Opened
 from bats.master.brain.household.sharing import Claim
+from bats.master.brain.protocol.course import Course
 
 
 class Served:
@@ -21,7 +22,10 @@ class Served:
 class Member:
     """One bag that runs."""
 
-    __slots__ = ("bag", "granted", "held", "needs", "priority", "served", "takes", "user", "width")
+    __slots__ = (
+        "bag", "began", "course", "granted", "held", "needs", "order", "priority", "served",
+        "takes", "user", "width",
+    )  # fmt: skip
 
     def __init__(self, opened: Opened, served: Served) -> None:
         self.bag = opened.bag
@@ -29,6 +33,9 @@ class Member:
         self.priority = opened.priority
         self.takes = frozenset(opened.takes)
         self.width = opened.width
+        self.began = opened.began
+        self.order = opened.order
+        self.course: Course | None = None  # as it was told last
         self.served = served
         self.needs = 0
         self.granted: Counter[str] = Counter()  # slots, by kind of machine
@@ -87,7 +94,7 @@ class Members:
             seconds,
         )
 
-    def claim(self, member: Member, needs: int) -> Claim:
+    def claim(self, member: Member, needs: int, now: float) -> Claim:
         user = self.users[member.user]
         return Claim(
             member.bag,
@@ -99,6 +106,8 @@ class Members:
             member.served.seconds,
             user.weight,
             user.seconds,
+            now - member.began,
+            member.course,
         )
 
 

@@ -7,7 +7,7 @@ is told that it may have more, the first has said what it took.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from bats.common.messages import BagId, MachineId
@@ -18,6 +18,7 @@ from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (
     Allowance,
     Answer,
+    Arrange,
     Came,
     Capped,
     Closed,
@@ -29,6 +30,8 @@ from bats.master.brain.household.notices import (
     Needs,
     Notice,
     Opened,
+    Placed,
+    Progressed,
     Spent,
     TimePassed,
     Uses,
@@ -36,7 +39,8 @@ from bats.master.brain.household.notices import (
     Went,
 )
 from bats.master.brain.protocol.commands import WakeAt
-from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited
+from bats.master.brain.protocol.course import Course
+from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited, Ordered
 
 
 class Door(Protocol):
@@ -75,6 +79,7 @@ class Neighbour:
     places: Mapping[int, Place]  # by the numbers of its offerings
     needs: int = 0
     uses: dict[int, tuple[int, int]] = field(default_factory=dict)
+    course: Course | None = None
     committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
 
 
@@ -99,7 +104,8 @@ class Neighbours:
 
     def open(self, *bags: tuple[Opened, Door, Mapping[int, Place]]) -> None:
         """Before they begin or go on, so that they are told first what they may have."""
-        for opened, door, places in bags:
+        for told, door, places in bags:
+            opened = replace(told, began=door.began, order=door.engine.order)
             self._bags[opened.bag] = neighbour = Neighbour(door, opened, places)
             self._notices.append(opened)
             for cluster, (place, most) in places.items():
@@ -118,6 +124,12 @@ class Neighbours:
 
     def weigh(self, bag: BagId, weight: float, priority: int) -> None:
         self.tell(Weighed(bag, weight, priority))
+
+    def place(self, placement: str) -> None:
+        """Let the placement of this name decide from now on. Raises UsageError for none."""
+        self.tell(Placed(placement))
+        for bag in list(self._bags):
+            self.look(bag)
 
     def came(self, machine: MachineId, slots: int, kind: str = "") -> None:
         """A common machine joined, or joined again: bags that run tasks there go on with them."""
@@ -163,6 +175,11 @@ class Neighbours:
             if uses != one.uses[cluster]:
                 one.uses[cluster] = uses
                 self._notices.append(Uses(bag, place, *uses, most, most))
+        if self.household.placement.asks:
+            course = engine.course(self.household.placement.generations)
+            if course != one.course:
+                one.course = course
+                self._notices.append(Progressed(bag, course))
         for machine, said in self.household.leaving(bag).items():
             fills = engine.fills(machine) * width
             if fills != said:
@@ -247,6 +264,9 @@ class Neighbours:
             case Allowance(bag, amount):
                 if bag in self._bags and amount == self.household.allowance(bag):
                     self._allow(self._bags[bag], answer)
+            case Arrange(bag, order):
+                if bag in self._bags and order is not self._bags[bag].door.engine.order:
+                    self._bags[bag].door.deliver(Ordered(order))
             case Limit(bag, place, machines):
                 if bag in self._bags and machines == self.household.limit(bag, place):
                     self._limit(self._bags[bag], place, machines)

@@ -6,6 +6,8 @@ from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.protocol.commands import WakeAt
+from bats.master.brain.protocol.course import Course
+from bats.master.brain.protocol.events import Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Opened:
     priority: int = 0
     takes: tuple[str, ...] = ("",)
     width: int = 1
+    began: float = 0.0
+    order: Order = Order.RANDOM  # in which it begins ready tasks, as far as it was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,21 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Slots go to bags, and tasks to slots, by the placement of this name from now on."""
+
+    placement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """The bag has this before it: told only while the placement asks."""
+
+    bag: BagId
+    course: Course
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The time that a `WakeAt` asked for has come."""
 
@@ -142,6 +161,8 @@ Notice = (
     | Uses
     | Capped
     | Committed
+    | Placed
+    | Progressed
     | TimePassed
 )
 
@@ -180,4 +201,12 @@ class Allowance:
     until: str = ""  # its window ends, in words; "" never
 
 
-Answer = Grant | Limit | Allowance | WakeAt
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """The bag begins its ready tasks in this order from now on."""
+
+    bag: BagId
+    order: Order
+
+
+Answer = Grant | Limit | Allowance | Arrange | WakeAt

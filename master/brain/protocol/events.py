@@ -1,7 +1,7 @@
 """Events of a run. Each is a fact of the journal; the time comes beside it."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import NamedTuple, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
@@ -221,6 +221,21 @@ class Allotted:
     until: str = ""  # its window ends, in words; "" never
 
 
+class Order(StrEnum):
+    """Ways to choose among tasks that wait for nothing but a machine."""
+
+    RANDOM = "random"
+    LONGEST = "longest"  # the way from it to the end of the bag, first
+    SHORTEST = "shortest"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Ready tasks are begun in this order from now on, as the placement of the master says."""
+
+    order: Order
+
+
 # --- what the store says beside the journal, to an engine that would have decided otherwise -------
 
 
@@ -272,6 +287,7 @@ Event = (
     | Granted
     | Limited
     | Allotted
+    | Ordered
     | Asked
     | GivenUp
     | Closed

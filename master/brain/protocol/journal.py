@@ -30,6 +30,8 @@ from bats.master.brain.protocol.events import (
     Joined,
     LeftOut,
     Limited,
+    Order,
+    Ordered,
     Resumed,
     Retried,
     Returned,
@@ -68,6 +70,7 @@ CODES: Final[Mapping[type, int]] = {
     LeftOut: 20,
     Suspended: 21,
     Allotted: 22,
+    Ordered: 23,
 }
 """Written to disk: never change one, only add."""
 
@@ -116,6 +119,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     20: lambda tasks: LeftOut(tuple(map(TaskId, tasks))),
     21: Suspended,
     22: Allotted,
+    23: lambda order: Ordered(Order(order)),
 }
 
 
@@ -137,7 +141,7 @@ def plain(event: Event) -> list[Any]:
     written: list[Any] = [CODES[type(event)]]
     for part in fields(event):
         value = getattr(event, part.name)
-        written.append(value.value if isinstance(value, Cause) else value)
+        written.append(value.value if isinstance(value, Cause | Order) else value)
     return written
 
 

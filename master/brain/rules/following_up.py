@@ -16,6 +16,7 @@ from bats.master.brain.rules import (
     replicating,
     sampling,
     standstill,
+    user_orders,
 )
 from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, hiring
 
@@ -32,6 +33,7 @@ def follow_up(run: Run) -> None:
     replicating.see_the_tail(run)
     replicating.follow(run, looked=looked)
     end_of_paid_time.stuck(run)
+    user_orders.rank_anew(run)
     if run.pool.idle and run.tasks.ready:
         run.pool.hungry.update(run.pool.idle)
     for machine_id in list(run.pool.hungry):

@@ -1,6 +1,5 @@
 """`bats submit`: hands a sweep to a master."""
 
-import sys
 from typing import Any
 
 import click
@@ -45,7 +44,9 @@ def submit(
     Without a limit or a rule it waits, after its sample, for `bats choose`. Machines that cost
     nothing need no choice.
     """
-    want = sweep_options.wanted(words, given, find_clouds=False, after=after_dashes(words))
+    want = sweep_options.wanted(
+        words, given, find_clouds=False, after=sweep_options.after_dashes(words)
+    )
     if given["dry_run"]:
         plan, said = sweep_options.dry_run(want)
         common.facts(plan, lambda: said, sweep_options.DryRun)
@@ -71,8 +72,3 @@ def submit(
         f"Follow it with: bats watch {facts['bag']}"
         + (f"\nIt waits: {facts['waits']}." if facts["waits"] else "")
     ))  # fmt: skip
-
-
-def after_dashes(words: tuple[str, ...]) -> bool:
-    """True if the words stood behind `--`, which click takes away."""
-    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)

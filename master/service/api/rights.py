@@ -8,6 +8,7 @@ OF_USERS: Final = frozenset(
     {
         "bags",
         "caps",
+        "placement",
         # of bags of their own, which `Question.bag` holds them to
         "status",
         "wait",

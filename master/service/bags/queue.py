@@ -23,6 +23,7 @@ from bats.master.plain_data import plain
 from bats.master.queries.replay import UNHEARD_OF, OtherBrainError, Recorded, Replayed
 from bats.master.service.bags.collection import Caps
 from bats.master.service.bags.earlier_bags import lessons
+from bats.master.service.bags.placement_file import PlacementFile
 from bats.master.service.bags.restoring import Restoring, miss_machines
 from bats.master.service.bags.runner import Runner
 from bats.master.service.bags.side_by_side import SideBySide
@@ -61,7 +62,9 @@ class Bags:
         self._fleet = fleet
         self._admission = admission
         self._loop = asyncio.get_running_loop()
-        self.side_by_side = SideBySide(workers, options.sharing)
+        self.side_by_side = SideBySide(workers, options.sharing, PlacementFile(options.state))
+        if options.placement:
+            self.side_by_side.place(options.placement)
         self.messenger = Messenger(options.state)
         self.caps = StandingCaps(CapFile(options.state), self.side_by_side, self._tell)
         self.around = Surroundings(

@@ -17,8 +17,10 @@ from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Opened, Spent
+from bats.master.brain.household.placements import placement
 from bats.master.brain.protocol.events import Cause, Event
 from bats.master.service.bags.clock import Calendar
+from bats.master.service.bags.placement_file import PlacementFile
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
@@ -28,9 +30,10 @@ log = structlog.get_logger()
 
 
 class SideBySide:
-    def __init__(self, workers: Workers, sharing: str) -> None:
+    def __init__(self, workers: Workers, sharing: str, placement: PlacementFile) -> None:
         self.runners: dict[BagId, Runner] = {}  # of the bags that run
-        self.household = Household(sharing)
+        self.household = Household(sharing, placement_name=placement.read())
+        self._placement = placement
         self._workers = workers
         self._loop = asyncio.get_running_loop()
         self.calendar = Calendar()
@@ -65,6 +68,14 @@ class SideBySide:
     def weigh(self, bag: Bag) -> None:
         if bag.id in self.runners:
             self._neighbours.weigh(bag.id, bag.standing.weight, bag.standing.priority)
+
+    def place(self, name: str) -> None:
+        """Let the placement of this name decide from now on. Raises UsageError for none."""
+        chosen = placement(name).name
+        self._placement.keep(chosen)
+        if chosen != self.household.placement.name:
+            log.info("placement", name=chosen)
+            self._neighbours.place(chosen)
 
     def look(self, runner: Runner) -> None:
         """Something has happened to it, by which its needs may have changed."""

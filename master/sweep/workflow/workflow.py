@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
-from bats.master.brain.protocol.graph import Graph
+from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of
 
@@ -56,7 +56,8 @@ class Workflow:
     @cached_property
     def graph(self) -> Graph:
         """Raises MistakeError for what goes round in a circle or waits for nothing."""
-        return graph_of(self.steps, self.after, self.retries, self.edges)
+        made = graph_of(self.steps, self.after, self.retries, self.edges)
+        return replace(made, seconds=packed_seconds(self.seconds))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -138,6 +139,7 @@ class Workflow:
             "after": [[one.to_plain() for one in rules] for rules in self.after],
             "retries": list(self.retries),
             "edges": self.edges,
+            "seconds": packed_seconds(self.seconds),
             "policy": dict(self.policy),
             **{name: getattr(self, name) for name in _WHOLE},
         }
@@ -157,6 +159,7 @@ class Workflow:
                 tuple(tuple(map(after_from_plain, rules)) for rules in plain["after"]),
                 tuple(map(_retries, plain["retries"])),
                 _pairs(plain["edges"]),
+                seconds=_took(plain.get("seconds", b"")),
                 policy=fitting(plain["policy"], kinds["policy"]),
                 **{name: fitting(plain[name], kinds[name]) for name in _WHOLE},
             )
@@ -178,6 +181,12 @@ def _pairs(written: Any) -> bytes:
     if isinstance(written, bytes) and len(written) % 8 == 0:
         return written
     raise TypeError("something else in place of pairs of tasks")
+
+
+def _took(written: Any) -> tuple[float, ...]:
+    if isinstance(written, bytes) and len(written) % 4 == 0:
+        return tuple(unpacked_seconds(written))
+    raise TypeError("something else in place of the runtimes of tasks")
 
 
 def _is_of(name: str, paths: set[str]) -> bool:
