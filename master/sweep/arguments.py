@@ -105,6 +105,10 @@ def _with_limits(
         more["memory_bytes"] = file.memory
     if "pids" in said:
         more["pids"] = file.pids
+    if "cpus" in said:
+        more["slots"] = file.cpus
+    if "gpus" in said:
+        more["gpus"] = file.gpus
     if "cwd" in said:
         more["cwd"] = str(Path(file.cwd or "").expanduser().absolute())
     usual = file.retries if "retries" in said else None

@@ -37,6 +37,8 @@ def sweep_of(
         "timeout_seconds": recipe.timeout,
         "memory_bytes": recipe.memory,
         "pids": recipe.pids,
+        "slots": recipe.cpus,
+        "gpus": recipe.gpus,
         "output_cap_bytes": recipe.output_cap,
         "compat": recipe.compat,
     }

@@ -12,6 +12,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.outcomes.values import FILE
+from bats.common.resources import Resources
 from bats.common.template import Fill, compile_template, placeholders
 from bats.master.sweep.columns import type_of
 from bats.master.sweep.space import Space, space_from_plain, space_to_plain
@@ -34,7 +35,7 @@ class MistakeError(UsageError):
 
 _PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
 _ADDED: Final = frozenset(
-    {"max_failures", "memory_bytes", "notify", "pids", "policy", "values_file"}
+    {"gpus", "max_failures", "memory_bytes", "notify", "pids", "policy", "values_file"}
 )  # version 0.1.0 did not write them
 _MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
 
@@ -62,14 +63,15 @@ class Sweep:
     values_file: str = ""  # where each task tells values, seen from the folder it runs in
     base: str = ""  # the folder that `inputs` are named from
     timeout_seconds: float = 0.0  # 0: none
-    memory_bytes: int = 0  # that a task may use; 0: no limit
+    memory_bytes: int = 0  # that a task has, and may not pass; 0: nobody counts it
     pids: int = 0  # processes and threads that a task may have; 0: no limit
     output_cap_bytes: int = 1 << 20
     compat: str = ""
     retries: int = 1
     max_failures: int = 0  # tasks that may fail until the bag is paused; 0: a dozen alike
     replicate: bool = True
-    slots: int = 1  # what one task takes of a machine's
+    slots: int = 1  # the CPUs that a task takes: of a machine's slots
+    gpus: int = 0  # that a task has to itself
     at_once: int = 0  # tasks that may run at a time; 0: any number
     budget: Money | None = None
     deadline_seconds: float | None = None
@@ -99,6 +101,11 @@ class Sweep:
     @property
     def graph(self) -> None:
         """The order among its tasks: there is none."""
+
+    @property
+    def needs(self) -> Resources:
+        """The part of a machine that one of its tasks takes."""
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
     def step_of(self, _index: int) -> int:
         return 0
@@ -167,6 +174,8 @@ class Sweep:
             cluster=cluster,
             memory_bytes=self.memory_bytes,
             pids=self.pids,
+            cpus=self.slots,
+            gpus=self.gpus,
         )
 
     def to_plain(self) -> dict[str, Any]:

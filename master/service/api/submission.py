@@ -11,6 +11,7 @@ from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
+from bats.common.packing import packed
 from bats.deploy import registry
 from bats.master.api.requests import Submit
 from bats.master.bag import HELD, QUEUED, Bag, Standing
@@ -145,18 +146,14 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
 
 
 def _places(sweep: Work, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
-    """The offerings as this bag's tasks find them: slots for whole tasks, no idle machines.
+    """The offerings as this bag's tasks find them: places for whole tasks, no idle machines.
 
     A schedule must not promise what a limit on tasks at a time forbids. Of one offering no more
     machines are bought than have work; of several, whose mixes may be any, all must have some.
     """
-    large = [one for one in offerings if one.slots >= sweep.slots]
-    if not large:
-        most = max(one.slots for one in offerings)
-        raise UsageError(f"A task takes {sweep.slots} slots; the largest machine has {most}.")
-    places = [replace(one, slots=one.slots // sweep.slots) for one in large]
+    places = packed(offerings, sweep.needs)
     if not sweep.at_once:
-        return tuple(places)
+        return places
     useful = [
         replace(one, max_machines=min(one.max_machines, -(-sweep.at_once // one.slots)))
         for one in places
@@ -203,7 +200,9 @@ def _settings(
         retries=value("retries", usual.retries if isinstance(sweep, Workflow) else sweep.retries),
         max_failures=value("max_failures", sweep.max_failures),
         at_once=sweep.at_once,
-        task_slots=sweep.slots,
+        task_slots=sweep.needs.cpus,
+        task_memory=sweep.needs.memory_bytes,
+        task_gpus=sweep.needs.gpus,
         losses=value("losses", usual.losses),
         foresight=True,
         patience_seconds=float(value("patience_seconds", usual.patience_seconds)),
@@ -312,6 +311,8 @@ _OFFERING: Final[Mapping[str, Check]] = {
     "atu_seconds": lambda value: _real(value) and value > 0,
     "max_machines": _whole(0, 100_000),
     "slots": _whole(1, 100_000),
+    "memory_bytes": _whole(0),
+    "gpus": _whole(0, 1000),
     "minimum_seconds": _real,
     "boundary_seconds": _real,
     "lease_seconds": _real,
