@@ -13,6 +13,7 @@ from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.common.packing import packed
 from bats.deploy import registry
+from bats.master.api.requests import Submit
 from bats.master.bag import HELD, QUEUED, Bag, Standing
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
@@ -43,16 +44,12 @@ RULES: Final = (
 """Ways to choose a schedule: by its name, `balanced`, or by asking the user."""
 
 
-def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
+def bag_of(want: Submit, bag: BagId, options: Options, after: Iterable[BagId] = ()) -> Bag:
     """Raises UsageError that names the key, what it held and what is allowed."""
-    if unknown := sorted(set(body) - {*_KEYS, "sweep", "offerings"}):
-        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
-    if not isinstance(body.get("sweep"), Mapping):
-        raise UsageError("`sweep` is missing: there is nothing to run.")
-    sweep = checked(work_from_plain(body["sweep"]))
+    sweep = checked(work_from_plain(want.sweep))
     if unknown := sorted(set(sweep.policy) - set(POLICY)):
         raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
-    given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
+    given = {**sweep.policy, **want.body()}
     for key, (fits, what) in _KEYS.items():
         if given.get(key) is not None and not fits(given[key]):
             said = what if isinstance(what, str) else f"one of {', '.join(what)}"
@@ -64,22 +61,20 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
             f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
             f"bag with one of {live}."
         )
-    offerings = _places(sweep, _offerings(given.get("offerings"), options))
-    if given.get("output_folder") and options.fixed_offerings:
+    offerings = _places(sweep, _offerings(want.offerings, options))
+    if want.output_folder and options.fixed_offerings:
         raise UsageError("This master puts output into its own folder; leave out `output_folder`.")
-    folder = Path(given.get("output_folder") or options.output_folder / str(bag))
+    folder = Path(want.output_folder or options.output_folder / str(bag))
     return Bag(
         bag,
-        given.get("name") or sweep.name,
+        want.name or sweep.name,
         sweep,
         replace(_settings(given, sweep, offerings, options), numbers_after=before_first(bag)),
         time.time(),
         str(folder),
-        _inputs(given.get("inputs") or []) or (),
-        state=HELD if given.get("hold") else QUEUED,
-        standing=Standing(
-            given.get("weight") or 1, given.get("priority") or 0, tuple(given.get("after") or ())
-        ),
+        _inputs(want.inputs or []) or (),
+        state=HELD if want.hold else QUEUED,
+        standing=Standing(want.weight or 1, want.priority or 0, tuple(after)),
     )
 
 
