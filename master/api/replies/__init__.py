@@ -23,6 +23,7 @@ from bats.master.api.replies.bag_replies import (
 )
 from bats.master.api.replies.cap_replies import CapLine, Caps
 from bats.master.api.replies.change_replies import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -49,6 +50,7 @@ from bats.master.api.replies.machine_replies import (
     Users,
     WorkerLine,
 )
+from bats.master.api.replies.placement_replies import Placement, PlacementName
 from bats.master.api.replies.plan_replies import (
     Bounds,
     Explanation,
@@ -77,6 +79,7 @@ from bats.master.api.replies.task_replies import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",
@@ -114,6 +117,8 @@ __all__ = [
     "Orphan",
     "Orphans",
     "Paused",
+    "Placement",
+    "PlacementName",
     "Plan",
     "Profile",
     "Promise",

@@ -19,6 +19,7 @@ from bats.master.brain.books.machine_pool import MachinePool
 from bats.master.brain.books.phase import MOVES, Phase
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
+from bats.master.brain.books.ready import AtRandom, LongestFirst
 from bats.master.brain.books.taskbook import TaskBook
 from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
 from bats.master.brain.learning.profile import RuntimeProfile
@@ -35,7 +36,7 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Allotted
+from bats.master.brain.protocol.events import Allotted, Order
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ class Run:
         self.phase = Phase.SAMPLING
         order = None if settings.graph is None else Precedence(settings.graph)
         self.tasks = TaskBook(settings.tasks, self.rng, order)
+        self.open = settings.open  # more tasks may come
+        self.planned_tasks = settings.tasks  # that there were when it was last planned for all
         self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
         self.pool = MachinePool(len(settings.offerings), settings.numbers_after)
         self.instances = Instances()
@@ -162,6 +165,8 @@ class Run:
         self.cap = Allotted(None)  # of what other bags leave of a cap it was told last
         self.waits_for_cap = False  # nothing is left of it, which the user has been told
         self.short_of_money = False  # the user has been told that the budget will not do
+        self.order = Order.RANDOM  # in which ready tasks are begun
+        self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
         self.progress = Progress()
         self.outcome: BagOutcome | None = None
@@ -294,9 +299,10 @@ class Run:
         self.seeker.look(self.to_canonical)
         now = self.foreseen
         if now is not None:
-            self.tasks.longest_first(self.rng, now.seconds.tolist().__getitem__)
+            seconds = now.seconds.tolist()
+            self.tasks.arrange(lambda tasks: LongestFirst(tasks, self.rng, seconds.__getitem__))
         elif before is not None:
-            self.tasks.at_random(self.rng)
+            self.tasks.arrange(lambda tasks: AtRandom(tasks, self.rng))
         if words := change_in_words(before.law if before else None, now.law if now else None):
             self.say(words)
 

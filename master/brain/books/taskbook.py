@@ -10,7 +10,7 @@ from typing import Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.precedence import Precedence
-from bats.master.brain.books.ready import AtRandom, LongestFirst, PilotThenRandom, Ready
+from bats.master.brain.books.ready import ByRank, Ready, drawn
 
 
 class TaskState(IntEnum):
@@ -127,9 +127,7 @@ class TaskBook:
         self._pooled = bytearray(b"\1") * tasks  # whether a task can be drawn, or has ended since
         if order is not None:
             begin = self._block(order)
-        self._ready: Ready = AtRandom(begin, rng)
-        if order is not None:
-            self._ready = PilotThenRandom(begin, rng, order.step_of, len(order.graph.steps))
+        self._ready = drawn(order, begin, rng)
         self.running: dict[TaskId, list[Attempt]] = {}
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
@@ -139,6 +137,16 @@ class TaskBook:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def grow(self, count: int) -> None:
+        """Take in so many tasks more, which can be drawn at once; they wait for no other."""
+        first = len(self.states)
+        self.states.extend(bytes(count))
+        self._attempts.frombytes(bytes(2 * count))
+        self._pooled.extend(b"\1" * count)
+        self.counts[TaskState.WAITING] += count
+        for task in range(first, first + count):
+            self._ready.add(task)
 
     @property
     def waiting(self) -> int:
@@ -157,20 +165,10 @@ class TaskBook:
     def unfinished(self) -> int:
         return self.waiting + self.counts[TaskState.RUNNING]
 
-    def draw(self) -> TaskId | None:
-        """Take the next of the ready tasks; None when there is none."""
-        while (task := self._ready.take()) is not None:
-            self._pooled[task] = False
-            if self.states[task] == TaskState.WAITING:
-                return TaskId(task)
-        return None
-
-    def draw_within(self, seconds: float) -> TaskId | None:
-        """Likewise the longest that should take no longer; only by a law is any known to."""
-        while isinstance(self._ready, LongestFirst):
-            task = self._ready.take_within(seconds)
-            if task is None:
-                break
+    def draw(self, within: float | None = None) -> TaskId | None:
+        """Take the next of the ready tasks, or the longest within so long; None without one."""
+        ready = self._ready
+        while (task := ready.take() if within is None else ready.take_within(within)) is not None:
             self._pooled[task] = False
             if self.states[task] == TaskState.WAITING:
                 return TaskId(task)
@@ -179,18 +177,8 @@ class TaskBook:
     @property
     def longest(self) -> TaskId | None:
         """The next of the ready tasks where the longest goes first; else nobody knows."""
-        while isinstance(self._ready, LongestFirst) and self._ready.longest is not None:
-            if self.states[self._ready.longest] == TaskState.WAITING:
-                return TaskId(self._ready.longest)
-            self._pooled[self._ready.longest] = False
-            self._ready.take()
-        return None
-
-    def longest_first(self, rng: random.Random, seconds: Callable[[int], float]) -> None:
-        self._ready = LongestFirst(self._ready, rng, seconds)
-
-    def at_random(self, rng: random.Random) -> None:
-        self._ready = AtRandom(self._ready, rng)
+        waiting = (t for t in self._ready.falling() if self.states[t] == TaskState.WAITING)
+        return next(map(TaskId, waiting), None)
 
     def undraw(self, task: TaskId) -> None:
         """A drawn task that was not sent can be drawn again, if it still waits."""
@@ -331,9 +319,26 @@ class TaskBook:
         if self.states[task] == TaskState.FAILED and task not in self.running:
             self.retry(task)
 
+    def arrange(self, arranged: Callable[[Sequence[int]], Ready]) -> None:
+        """Draw ready tasks in this way from now on."""
+        ready = [task for task in self._ready if self.states[task] == TaskState.WAITING]
+        for task in self._ready:
+            self._pooled[task] = self.states[task] == TaskState.WAITING
+        self._ready = arranged(ready)
+
+    @property
+    def ranked(self) -> ByRank | None:
+        """The ready tasks, if they are drawn by rank."""
+        return self._ready if isinstance(self._ready, ByRank) else None
+
+    def is_begun(self, task: int) -> bool:
+        """True if it runs, has ended, or is given up."""
+        return self.states[task] not in (TaskState.WAITING, TaskState.BLOCKED)
+
     def waiting_of(self, step: int) -> int:
         """The tasks of a step that are not begun."""
-        assert self.order is not None
+        if self.order is None:
+            return self.waiting
         states = self.states[self.order.starts[step] : self.order.starts[step + 1]]
         return states.count(TaskState.WAITING) + states.count(TaskState.BLOCKED)
 
@@ -343,6 +348,13 @@ class TaskBook:
             return self.unfinished
         left = self.states.translate(_LEFT)
         return self.order.most_at_once(left, self.unfinished)
+
+    def level(self, generations: float) -> int:
+        """The most that may run at a time when tasks end one generation after the other."""
+        if self.order is None:
+            return self.unfinished
+        found = self.order.level(lambda task: self.states[task] == TaskState.DONE, generations)
+        return self.most_at_once() if found is None else found
 
     def soon_at_once(self, enough: int) -> int:
         """The most that may run at a time now, or when all that can run now has ended.

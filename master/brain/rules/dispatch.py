@@ -119,7 +119,7 @@ def _fitting(run: Run, machine: Machine) -> TaskId | None:
     """The longest task that should end in time that is billed anyway, where a law tells which."""
     if run.phase is Phase.SAMPLING:
         return None
-    return run.tasks.draw_within(investments.idle_seconds(run, machine))
+    return run.tasks.draw(within=investments.idle_seconds(run, machine))
 
 
 def _may_sample(run: Run, machine: Machine) -> bool:

@@ -66,6 +66,9 @@ bats master --reach head.example.org          the name under which they find it
 @click.option("--sharing", type=PolicyName(sharings), default="fair", metavar="NAME",
               help="Who goes first on machines that all bags use: by weight (fair), the first "
                    "that came (fifo), the highest priority (priority).")  # fmt: skip
+@click.option("--placement", default="", metavar="NAME",
+              help="Which task of which bag goes first, by name, as `bats placement` lists and "
+                   "changes them (as it was left; random at first).")  # fmt: skip
 @click.option("--notify", default="", metavar="COMMAND",
               help="Run when a bag waits for a choice, pauses, ends or runs short, with a JSON "
                    "object on its standard input.")  # fmt: skip
@@ -87,6 +90,7 @@ def master(
     reach: tuple[str, ...],
     web: int | None,
     sharing: str,
+    placement: str,
     notify: str,
     output: Path | None,
     task_files: int,
@@ -112,13 +116,13 @@ def master(
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),
             "state": str(folder),
-            **({} if web is None else {"web": served.web.url}),
+            **_page(served),
         }
         common.facts(facts, lambda: facts["access"] if common.quiet else (
             f"The master listens at {', '.join(served.addresses)}.\n"
             f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
             f"Workers:  bats worker --access {facts['worker_access']}"
-            + ("" if web is None else f"\nWeb page: {_link(served)}")
+            + (f"\nWeb page: {_link(served)}" if served.web else "")
         ))  # fmt: skip
 
     options = Options(
@@ -129,6 +133,7 @@ def master(
         offerings=found.offerings,
         currency=found.currency,
         sharing=sharing,
+        placement=placement,
         notify=notify,
         output=output,
         fixed_offerings=fixed_clouds,
@@ -140,11 +145,18 @@ def master(
     run(serve(options, ready))
 
 
+def _page(served: "Master") -> dict[str, str]:
+    """The page's address, and the file of its link: that is secret, and facts are journaled."""
+    page = served.web
+    return {"web": page.address, "web_link": str(page.link)} if page else {}
+
+
 def _link(served: "Master") -> str:
     """The page's link to a terminal; to a log, which others may read, only where it stands."""
-    if sys.stdout.isatty():
-        return served.web.url
-    return f"its link, a secret, stands in {served.home.folder / 'web.url'}"
+    page = served.web
+    if page is None:
+        return ""
+    return page.url if sys.stdout.isatty() else f"its link, a secret, stands in {page.link}"
 
 
 @command(
