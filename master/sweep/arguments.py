@@ -44,6 +44,7 @@ def from_arguments(
     settings: Mapping[str, Any] | None = None,
     policy: Mapping[str, Any] | None = None,
     emulation: Emulation | None = None,
+    in_python: bool = False,
 ) -> Work:
     """The sweep that options mean, alone or over what a `file` says.
 
@@ -51,7 +52,8 @@ def from_arguments(
     Values may follow it after `:::`, for `{}`. `parameters` are `-p NAME=VALUES`, `zipped` likewise
     but go together row by row, `lines` come from standard input: each is a command, or fills
     `{line}`. `settings` are further keys of the sweep file, `policy` those of its table of that
-    name; None values are passed over. Raises UsageError with one sentence.
+    name; None values are passed over. `in_python`: a program gives them, and mistakes are told by
+    their keys. Raises UsageError with one sentence.
     """
     said = {key: value for key, value in (settings or {}).items() if value is not None}
     chosen = {key: value for key, value in (policy or {}).items() if value is not None}
@@ -86,7 +88,8 @@ def from_arguments(
         data["policy"] = table | chosen if isinstance(table, dict) else table
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
-    return build(replace(document, data=data, options=frozenset(said)), more=more)
+    given = replace(document, data=data, options=frozenset(said), in_python=in_python)
+    return build(given, more=more)
 
 
 def _with_limits(

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,7 +46,9 @@ RULES: Final = (
 def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
     """Raises UsageError that names the key, what it held and what is allowed."""
     if unknown := sorted(set(body) - {*_KEYS, "sweep", "offerings"}):
-        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
+        near = get_close_matches(unknown[0], _KEYS, 1)
+        meant = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(_KEYS)}."
+        raise UsageError(f"`{unknown[0]}` is no key of a submission; {meant}")
     if not isinstance(body.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
     sweep = checked(work_from_plain(body["sweep"]))
