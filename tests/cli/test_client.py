@@ -88,7 +88,7 @@ def test_mistakes_of_a_program_are_told_by_its_own_names(tmp_path: Path) -> None
         with pytest.raises(UsageError, match="no key of a submission; did you mean `budget`"):
             master.submit(work, bugdet=1)
         bag = master.submit(work, rule="fastest")
-        assert repr(bag) == f"<bag {bag.number}>"
+        assert repr(bag) == "<bag 1>"  # those that were refused took no number
         assert repr(master).startswith("<master at tcp://127.0.0.1:")
         bag.wait()
 
