@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from bats.common.messages import MachineId
-from bats.deploy.host.roster import Process, Roster, find
+from bats.deploy.host.roster import Process, Roster, find_own
 
 SPARE: Final = "--spare"
 READ_BYTES: Final = 65_536
@@ -91,9 +91,7 @@ class Keeper:
         self._workers: dict[int, tuple[MachineId, Process]] = {}
         self._unwritten: list[tuple[MachineId, int, float | None]] = []  # how workers ended
         self._unread = b""
-        me = find(os.getpid())
-        assert me
-        self._me = me
+        self._me = find_own(os.getpid())
         self._module = _module_of(command)
         if self._module:
             _preload(self._module)
@@ -155,8 +153,7 @@ class Keeper:
                 os._exit(1)
         os.close(theirs)
         os.close(log)
-        worker = find(pid)
-        assert worker, "a child is there until it is waited for"
+        worker = find_own(pid)
         self._workers[pid] = machine, worker
         # The ticket comes last: whatever dies before, no worker runs that is not in the roster.
         try:

@@ -4,7 +4,7 @@ A client sends its fields beside the verb, and the master reads them back, key b
 One that adds no field is a dataclass by its base.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
@@ -184,6 +184,23 @@ class LeaveOut(OfBag[replies.LeftOut]):
     tasks: list[int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Add(OfBag[replies.Added]):
+    """Add the tasks of a space to an open bag; asked again with the same key it adds nothing."""
+
+    verb = "add"
+
+    space: dict[str, Any]
+    key: str
+
+
+@dataclass(frozen=True)
+class Close(OfBag[replies.BagState]):
+    """No more tasks are added: the bag ends when those it has have ended."""
+
+    verb = "close"
+
+
 @dataclass(frozen=True)
 class Retry(OfBag[replies.Retried]):
     """Try failed tasks again: all that "failed", or those of a list."""
@@ -319,16 +336,48 @@ class ShutDown(Request[replies.Nothing]):
     reason: str = "asked to by a client"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Submit(Request[replies.Submitted]):
-    """A sweep to run, with the settings of `bats.master.service.api.submission`."""
+    """A sweep to run. What is None is as the sweep says, and else as usual.
+
+    A key that is not known here is refused: a wrong word must not decide something else.
+    """
 
     verb = "submit"
 
-    settings: Mapping[str, Any]
-
-    def body(self) -> dict[str, Any]:
-        return dict(self.settings)
+    sweep: Mapping[str, Any]  # as it writes itself
+    offerings: Sequence[Mapping[str, Any]] | None = None  # the fields of each; None: the master's
+    inputs: Sequence[tuple[str, str, int, int]] | None = None  # name, sha256, bytes, mode
+    output_folder: str | None = None  # None: one of the master's
+    name: str | None = None
+    # What it may cost and take, and who comes first.
+    budget: Money | None = None
+    currency: str | None = None
+    deadline_seconds: float | None = None
+    rule: str | None = None
+    hold: bool | None = None
+    weight: int | None = None
+    priority: int | None = None
+    after: Sequence[int | str] | None = None  # bags that must have ended before
+    # What becomes of tasks that fail or are lost.
+    retries: int | None = None
+    max_failures: int | None = None
+    losses: int | None = None
+    # How the scheduler decides.
+    tail: str | None = None
+    strategy: str | None = None
+    provisioner: str | None = None
+    planner: str | None = None
+    sampling: str | None = None
+    initial_workers: int | None = None
+    replicated: int | None = None
+    replicate: bool | None = None
+    upgrade: bool | None = None
+    prudence: float | None = None
+    monitor_seconds: float | None = None
+    patience_seconds: float | None = None
+    seed: int | None = None
+    term_seconds: float | None = None  # of releases up to 0.1.0; without effect
 
 
 class GetLearned(Request[replies.Learned]):

@@ -83,9 +83,9 @@ class Run:
         offerings, currency = self._place
         options = Options(state=self._common.state, offerings=offerings, currency=currency)
         options = warmed(options, offerings, self._spare)
-        from bats.master.service.master import Master
+        from bats.master.service.master import serving
 
-        async with Master(options) as master:
+        async with serving(options) as master:
             loop = asyncio.get_running_loop()
             about: asyncio.Future[Dialogue] = loop.create_future()
             following: asyncio.Future[Any] = asyncio.ensure_future(self._follow(master, about))

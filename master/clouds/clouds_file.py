@@ -54,7 +54,11 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
     def wrong(key: str, said: str) -> UsageError:
         return UsageError(sentence(document.where(["offering", at, key]), said))
 
+    if {"cpus", "slots"} <= table.model_fields_set:
+        raise wrong("slots", "says the same as `cpus`; leave it out")
     local = table.backend == "local"
+    if local and table.gpus and (table.max or 1) > 1:
+        raise wrong("gpus", "the GPUs of this computer are those of one machine; leave `max` out")
     boundary = table.boundary
     if boundary is None:
         most = _LOCAL_BOUNDARY_SECONDS if local else _BOUNDARY_SECONDS
@@ -71,7 +75,9 @@ def _offering(table: OfferingTable, at: int, document: Document) -> Offering:
         price=price_of_atu(table.price, table.per, table.atu),
         atu_seconds=table.atu,
         max_machines=table.max or 1,
-        slots=table.slots,
+        slots=table.cpus if "cpus" in table.model_fields_set else table.slots,
+        memory_bytes=table.memory,
+        gpus=table.gpus,
         minimum_seconds=table.minimum,
         boundary_seconds=boundary,
         lease_seconds=lease,

@@ -5,9 +5,11 @@ Who has none does not wait for what checks such files.
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from bats.common import resources
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.master.clouds.clouds_in_python import Clouds
@@ -41,6 +43,7 @@ def clouds(path: str | Path = "") -> Clouds:
 
 
 def this_computer() -> Clouds:
-    """One machine, free, with a slot for each core this process may use."""
-    cores = len(os.sched_getaffinity(0))
-    return Clouds((Offering(ClusterName("here"), NOTHING, 3600.0, 1, cores),))
+    """One machine, free, with what this process may use of the computer."""
+    here = resources.this_computer()
+    offering = Offering(ClusterName("here"), NOTHING, 3600.0, 1, here.cpus)
+    return Clouds((replace(offering, memory_bytes=here.memory_bytes, gpus=here.gpus),))

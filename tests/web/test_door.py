@@ -13,7 +13,7 @@ from helpers.service import becomes, sweep
 
 from bats.master.cli.commands.serving import _link, _page
 from bats.master.client import Client
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.web.door import CSRF_HEADER, Door, keep_token
 
@@ -215,7 +215,7 @@ async def test_the_log_of_a_master_says_where_the_token_is_and_not_the_token(
     tmp_path: Path,
 ) -> None:
     with structlog.testing.capture_logs() as logs:
-        async with Master(Options(state=tmp_path, web_port=0)) as master:
+        async with serving(Options(state=tmp_path, web_port=0)) as master:
             token = token_of(master)
     assert "web.url" in str(logs)
     assert token not in str(logs)

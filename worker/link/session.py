@@ -15,6 +15,7 @@ import structlog
 
 from bats.common import messages as m
 from bats.common.release import release
+from bats.common.resources import devices_of
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair
@@ -72,6 +73,7 @@ class Session:
             self._returned,
             self._broken,
             groups,
+            devices_of(ticket.gpus),
         )
         self._limits = m.LIMITS_ENFORCED if groups and groups.enforces_all else m.LIMITS_WATCHED
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
@@ -241,6 +243,8 @@ class Session:
                 unacknowledged=self._reports.waiting,
                 offering=self._ticket.offering,
                 limits=self._limits,
+                memory_bytes=self._ticket.memory_bytes,
+                gpus=self._ticket.gpus,
             )
         )
 

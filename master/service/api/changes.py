@@ -47,7 +47,7 @@ from bats.master.service.api.call import Call
 from bats.master.service.api.submission import (
     MOST_WEIGHT,
     RULES,
-    bag_from_body,
+    bag_of,
     is_rule,
     make_output_folder,
 )
@@ -87,9 +87,8 @@ async def submit(call: Call, want: Submit) -> replies.Submitted:
 async def _accepted(call: Call, want: Submit, number: BagId) -> Bag:
     """The bag that is asked for. Raises what refuses it."""
     service, loop = call.service, asyncio.get_running_loop()
-    after = [await call.bag(one) for one in want.settings.get("after") or ()]
-    settings = {**want.settings, "after": after}
-    bag = await loop.run_in_executor(None, bag_from_body, settings, number, service.options)
+    after = [await call.bag(one) for one in want.after or ()]
+    bag = await loop.run_in_executor(None, bag_of, want, number, service.options, after)
     bag = await call.read(partial(experienced, bag))
     bag.user = call.user
     if refusal := service.bags.caps.refusal(bag):
