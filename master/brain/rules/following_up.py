@@ -13,12 +13,17 @@ from bats.master.brain.rules import (
     choosing,
     dispatch,
     monitoring,
-    replicating,
     sampling,
     standstill,
     user_orders,
 )
-from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, hiring
+from bats.master.brain.rules.machines import (
+    carrying_out,
+    early_hiring,
+    end_of_paid_time,
+    hiring,
+    replicating,
+)
 
 
 def follow_up(run: Run) -> None:
