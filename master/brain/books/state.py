@@ -288,7 +288,7 @@ class Run:
 
     @property
     def foreseen(self) -> Foreseen | None:
-        """What parameters foretell of runtimes; None while no law is known to hold."""
+        """The runtimes that parameters foretell; None while no law is known to hold."""
         return None if self.seeker is None else self.seeker.found
 
     def look_for_law(self) -> None:

@@ -214,7 +214,7 @@ class RunView(Protocol):
 
     @property
     def foreseen(self) -> "ForeseenView | None":
-        """What its parameters foretell of its runtimes; None while no law is known to hold."""
+        """The runtimes that its parameters foretell; None while no law is known to hold."""
         ...
 
     @property
