@@ -7,7 +7,7 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
@@ -53,7 +53,7 @@ class Account:
 
 def account(reader: Reader, number: BagId) -> Account:
     """Replays the bag's journal: a second or so for 100,000 tasks."""
-    bag = bag_from(reader.bag(number))
+    bag = read_bag(reader, number)
     replayed = Replayed(bag, Recorded.of(bag, reader))
     engine = replayed.engine
     chronicle = Chronicle(number, bag.sweep.count)

@@ -23,6 +23,7 @@ from bats.master.api.replies.bag_replies import (
 )
 from bats.master.api.replies.cap_replies import CapLine, Caps
 from bats.master.api.replies.change_replies import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -77,6 +78,7 @@ from bats.master.api.replies.task_replies import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",

@@ -44,6 +44,8 @@ class Schedules(TypedDict):
     clusters: list[str]
     committed: Money  # until the choice, or until now
     at: float  # seconds that the bag had taken by then
+    tasks: int  # of the bag, as far as they are known
+    open: bool  # more may come
     schedules: list[Schedule]
 
 

@@ -145,6 +145,8 @@ class Run:
         self.phase = Phase.SAMPLING
         order = None if settings.graph is None else Precedence(settings.graph)
         self.tasks = TaskBook(settings.tasks, self.rng, order)
+        self.open = settings.open  # more tasks may come
+        self.planned_tasks = settings.tasks  # that there were when it was last planned for all
         self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
         self.pool = MachinePool(len(settings.offerings), settings.numbers_after)
         self.instances = Instances()

@@ -141,6 +141,16 @@ class TaskBook:
     def __len__(self) -> int:
         return len(self.states)
 
+    def grow(self, count: int) -> None:
+        """Take in so many tasks more, which can be drawn at once; they wait for no other."""
+        first = len(self.states)
+        self.states.extend(bytes(count))
+        self._attempts.frombytes(bytes(2 * count))
+        self._pooled.extend(b"\1" * count)
+        self.counts[TaskState.WAITING] += count
+        for task in range(first, first + count):
+            self._ready.add(task)
+
     @property
     def waiting(self) -> int:
         """The number that is not begun, be it that they wait for a machine or for other tasks."""

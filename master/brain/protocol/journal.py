@@ -11,6 +11,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -71,6 +73,8 @@ CODES: Final[Mapping[type, int]] = {
     Suspended: 21,
     Allotted: 22,
     Ordered: 23,
+    Added: 24,
+    AllAdded: 25,
 }
 """Written to disk: never change one, only add."""
 
@@ -120,6 +124,8 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     21: Suspended,
     22: Allotted,
     23: lambda order: Ordered(Order(order)),
+    24: Added,
+    25: AllAdded,
 }
 
 

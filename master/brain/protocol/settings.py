@@ -63,6 +63,7 @@ class Settings:
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
     graph: Graph | None = None  # which tasks wait for which; None: none does
+    open: bool = False  # whether tasks may be added; `tasks` are those of its beginning
 
     @property
     def task(self) -> Resources:

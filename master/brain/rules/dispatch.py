@@ -10,8 +10,8 @@ from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
 from bats.master.brain.protocol.events import AnyEnding, Cause, Collecting, Ended, Ending
-from bats.master.brain.rules import pausing, replicating, sampling, standstill
-from bats.master.brain.rules.machines import hiring, reserving
+from bats.master.brain.rules import pausing, sampling, standstill
+from bats.master.brain.rules.machines import hiring, replicating, reserving
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512

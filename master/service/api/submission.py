@@ -209,6 +209,7 @@ def _settings(
         currency=value("currency", options.currency),
         seed=value("seed", usual.seed),
         graph=sweep.graph,
+        open=sweep.open,
     )
 
 
