@@ -74,7 +74,9 @@ class Workers:
             {
                 "machine": worker.machine,
                 "host": worker.host,
-                "slots": worker.slots,
+                "slots": worker.size.cpus,
+                "memory_bytes": worker.size.memory_bytes,
+                "gpus": worker.size.gpus,
                 "running": len(worker.running),
                 "silent": worker.silent,
                 "heard_seconds_ago": self._loop.time() - worker.heard_at,
