@@ -16,12 +16,16 @@ from typing import Final
 from numpy.random import default_rng
 from studies.world_account import Fate
 
-from bats.common.messages import TaskId
+from bats.common.messages import Outcome
 from bats.common.money import Money, as_decimal, money
+from bats.master.brain.engine import Engine
 from bats.master.brain.graphs.ranks import longest_way
+from bats.master.brain.protocol.commands import RunTasks
+from bats.master.brain.protocol.events import Ended
 from bats.master.brain.protocol.graph import Graph, worked_off
 from bats.master.simulate.workflows.scientific import SCIENTIFIC
 from bats.master.sweep.workflow.formats import foreign_workflow
+from bats.master.sweep.workflow.task_list import Emulation
 from bats.master.sweep.workflow.workflow import Workflow
 
 from . import lab, pairs, user
@@ -76,17 +80,19 @@ class Run:
 
     @property
     def violated(self) -> int:
-        """Attempts that began before all that their task waits for was recorded."""
-        ended = {a.task: a.ended for a in self.pair.seen.attempts if a.fate is Fate.DONE}
+        """Orders that were given before all that their task waits for was recorded."""
         flat = self.recorded.work.graph.pairs()
-        parents: dict[int, list[int]] = {}
+        parents: dict[int, set[int]] = {}
         for parent, child in zip(flat[::2], flat[1::2], strict=True):
-            parents.setdefault(child, []).append(parent)
-        return sum(
-            one.begun < max(ended.get(TaskId(p), float("inf")) for p in parents[one.task])
-            for one in self.pair.seen.attempts
-            if one.task in parents
-        )
+            parents.setdefault(child, set()).add(parent)
+        engine, done, early = Engine(self.pair.live.settings), set[int](), 0
+        for now, event in self.pair.live.journal:
+            if isinstance(event, Ended):
+                done |= {one.task for one in event.endings if one.outcome is Outcome.DONE}
+            for command in engine.handle(event, now):
+                if isinstance(command, RunTasks):
+                    early += sum(not parents.get(task, set()) <= done for task, _ in command.orders)
+        return early
 
     @property
     def most(self) -> tuple[int, float]:
@@ -167,7 +173,7 @@ def experiment(options: Options) -> Told:
 
 
 def _recorded(path: Path) -> Recorded:
-    work = foreign_workflow(path)
+    work = foreign_workflow(path, Emulation())
     assert work is not None
     way = longest_way(work.graph, worked_off(work.graph), work.seconds)
     total = sum(work.seconds)
