@@ -4,6 +4,9 @@ from typing import Protocol
 
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
 
+Kind = tuple[int, TaskId | None]
+"""The step of a task, and the task itself if it is brought files that no other is."""
+
 
 class Work(Protocol):
     """A bag as workers are told of it."""
@@ -11,12 +14,12 @@ class Work(Protocol):
     @property
     def id(self) -> BagId: ...
 
-    def spec(self, worker: "Worker", step: int) -> BagSpec:
+    def spec(self, worker: "Worker", kind: Kind) -> BagSpec:
         """The orders that follow are to be carried out like this."""
         ...
 
-    def step(self, task: TaskId) -> int:
-        """The number of its step: tasks of a step are all carried out alike."""
+    def kind(self, task: TaskId) -> Kind:
+        """Tasks of one kind are all carried out alike."""
         ...
 
     def values(self, task: TaskId) -> tuple[str, ...]: ...
@@ -29,6 +32,7 @@ class Worker:
         "host",
         "incarnation",
         "kills",
+        "kinds",
         "limits",
         "machine",
         "odd",
@@ -41,7 +45,6 @@ class Worker:
         "running",
         "silent",
         "slots",
-        "steps",
         "stored",
     )
 
@@ -64,7 +67,7 @@ class Worker:
         self.owed: dict[AttemptId, int] = {}  # files are coming: the serial of its result
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
         self.odd_beats = 0  # for which something has not agreed
-        self.steps: dict[BagId, int] = {}  # whose spec it was told last
+        self.kinds: dict[BagId, Kind] = {}  # whose spec it was told last
         self.orders: dict[Work, list[tuple[TaskId, int]]] = {}  # to be sent this turn
         self.kills: list[AttemptId] = []
 
