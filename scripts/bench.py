@@ -9,7 +9,18 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from benches import beds, crowd, dispatch, efficiency, hostile, latency, recovery, spawn, workloads
+from benches import (
+    beds,
+    crowd,
+    dispatch,
+    efficiency,
+    hostile,
+    latency,
+    recovery,
+    spawn,
+    workflow,
+    workloads,
+)
 from figures import Report, end
 
 
@@ -27,6 +38,7 @@ BENCHES: Final[Mapping[str, Bench]] = {
     "hostile": hostile.run,
     "recovery": recovery.run,
     "workloads": workloads.run,
+    "workflow": workflow.run,
     "beds": beds.run,
 }
 
