@@ -15,8 +15,8 @@ from bats.common.ticket import Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Sighting
 from bats.master.brain.engine import Engine
-from bats.master.brain.protocol.events import Ended
 from bats.master.brain.household.caps import Caps
+from bats.master.brain.protocol.events import Ended
 from bats.master.brain.rules import pausing
 from bats.master.service.bags.collection import Collection
 from bats.master.service.bags.runner import Runner
@@ -186,11 +186,7 @@ def orders_go_out_at_once(_: World) -> Iterator[None]:
 @contextmanager
 def bags_know_of_no_others(_: World) -> Iterator[None]:
     """Under a cap, each bag is told that it may have all of it."""
-
-    def all_of_it(self: Any, cap: Any) -> int:
-        return 0
-
-    with mock.patch.object(Caps, "_committed", all_of_it):
+    with mock.patch.object(Caps, "_committed", lambda *_: 0):
         yield
 
 
