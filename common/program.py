@@ -15,7 +15,7 @@ tenth of a start, and as much of what a master does for a task.
 def main() -> int:
     gc.set_threshold(_YOUNG)
     if sys.argv[1:2] == ["worker"]:
-        from bats.worker.main import main as worker
+        from bats.worker.command_line import main as worker
 
         return worker(sys.argv[2:])
     from bats.master.cli.main import main as command_line

@@ -10,10 +10,10 @@ from bats.deploy.protocol import Backend, Factory, RefusedError, Site
 
 BACKENDS: Final[Mapping[str, str]] = {
     "local": "bats.deploy.local:Local",
-    "ssh": "bats.deploy.ssh.backend:Ssh",
+    "ssh": "bats.deploy.ssh.ssh:Ssh",
     "slurm": "bats.deploy.batch.slurm:Slurm",
     "sge": "bats.deploy.batch.sge:Sge",
-    "ec2": "bats.deploy.ec2.backend:Ec2",
+    "ec2": "bats.deploy.ec2.ec2:Ec2",
 }
 GROUP: Final = "bats.backends"
 EXTRAS: Final = {"ec2": "ec2"}  # the optional part of the distribution that brings the SDK

@@ -9,7 +9,19 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from benches import beds, crowd, dispatch, efficiency, hostile, latency, recovery, spawn, workloads
+from benches import (
+    adding,
+    beds,
+    codec,
+    crowd,
+    dispatch,
+    efficiency,
+    hostile,
+    latency,
+    recovery,
+    spawn,
+    workloads,
+)
 from figures import Report, end
 
 
@@ -21,6 +33,8 @@ BENCHES: Final[Mapping[str, Bench]] = {
     "spawn": spawn.run,
     "dispatch": dispatch.run,
     "ten-million": dispatch.run_ten_million,
+    "adding": adding.run,
+    "codec": codec.run,
     "efficiency": efficiency.run,
     "latency": latency.run,
     "workers": crowd.run,

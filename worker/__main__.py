@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bats.worker.main import main
+from bats.worker.command_line import main
 
 if __name__ == "__main__":
     code = main()

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.deploy import processes, settings
+from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, TIMED_OUT, Batch, Common, Job
 from bats.deploy.exit_codes import verdict
@@ -56,7 +56,7 @@ class Sge(Batch):
     account_seconds: ClassVar[float] = 15.0
 
     def __init__(self, offering: Offering, site: Site) -> None:
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         if offering.slots > 1 and not self._settings.parallel_environment:
             raise UsageError(
                 f"offering {offering.name}, back end sge: machines of {offering.slots} slots need "

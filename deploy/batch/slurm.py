@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from bats.common.offering import Offering
-from bats.deploy import processes, settings
+from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, Batch, Common, Job
 from bats.deploy.exit_codes import verdict
@@ -73,7 +73,7 @@ class Slurm(Batch):
     system: ClassVar[str] = "Slurm"
 
     def __init__(self, offering: Offering, site: Site) -> None:
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         super().__init__(offering, site, self._settings)
 
     async def check(self) -> str:
@@ -101,7 +101,8 @@ class Slurm(Batch):
             "account": given.account,
             "qos": given.qos,
             "time": given.time_limit,
-            "mem": given.memory,
+            "mem": given.memory or _mebibytes(self._offering.memory_bytes),
+            "gres": f"gpu:{self._offering.gpus}" if self._offering.gpus else "",
         }
         lines = [f"#SBATCH --{name}={value}" for name, value in options.items() if value]
         return [*lines, "#SBATCH --no-requeue"]  # its ticket is good once; we start another
@@ -196,6 +197,11 @@ async def _slurm(program: str, *arguments: str, stdin: str = "") -> Finished:
     return await processes.run(
         *clean, program, *arguments, limit_seconds=COMMAND_SECONDS, stdin=stdin.encode()
     )
+
+
+def _mebibytes(octets: int) -> str:
+    """A size as Slurm takes it; "" for none."""
+    return f"{octets >> 20}M" if octets else ""
 
 
 def _error(answer: Finished) -> BusyError | RefusedError:

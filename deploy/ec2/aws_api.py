@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from bats.common.messages import MachineId
 from bats.deploy.ec2 import prices
-from bats.deploy.ec2.errors import code_of
+from bats.deploy.ec2.aws_errors import code_of
 from bats.deploy.ec2.user_data import readable
 from bats.deploy.protocol import Price
 

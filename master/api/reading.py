@@ -50,12 +50,24 @@ def takes(
 def read(kind: type[Request[Any]], body: Mapping[str, Any]) -> Request[Any]:
     """The request in a body; keys that it does not know are another release's. UsageError.
 
-    What a submission holds is checked where a bag is made of it.
+    Of a submission all keys must be known; what they hold is checked where a bag is made of it.
     """
     if kind is Submit:
-        return Submit(body)
+        return submission(body)
     hints = _hints(cast("Any", kind))
     return kind(**{one.name: _field(one, hints[one.name], body) for one in fields(kind)})
+
+
+def submission(given: Mapping[str, Any]) -> Submit:
+    """Raises UsageError that names a key which is none of a submission."""
+    known = [one.name for one in fields(Submit)]
+    if unknown := sorted(set(given) - set(known)):
+        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(known)}.")
+    if not isinstance(given.get("sweep"), Mapping):
+        raise UsageError("`sweep` is missing: there is nothing to run.")
+    if not isinstance(given.get("after") or [], list | tuple):
+        raise UsageError(f"`after` should be a list of bags, not {quoted(given['after'])}.")
+    return Submit(**given)
 
 
 @functools.cache

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         connect,
         sweep,
     )
-    from bats.master.clouds.reading import clouds
+    from bats.master.clouds.clouds_reading import clouds
     from bats.master.flow import Flow, NotRunError, TaskFailedError
     from bats.master.sweep.sweep import Sweep
 
@@ -67,7 +67,7 @@ __all__ = [
 
 _ELSEWHERE: Final = {
     "Offering": "bats.common.offering",
-    "clouds": "bats.master.clouds.reading",
+    "clouds": "bats.master.clouds.clouds_reading",
     **dict.fromkeys(("Flow", "NotRunError", "TaskFailedError"), "bats.master.flow"),
 }
 

@@ -22,7 +22,8 @@ from bats.master.brain.policies.by_name import policies_of
 from bats.master.brain.policies.known_pools import KnownPools, known_pools
 from bats.master.brain.prediction.predictors import Question
 from bats.master.brain.protocol.commands import Command, Foretell
-from bats.master.brain.protocol.events import Allotted, Chosen, Event
+from bats.master.brain.protocol.course import Course
+from bats.master.brain.protocol.events import Allotted, Chosen, Event, Order
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.rules import capping, choosing, monitoring, pausing
 from bats.master.brain.rules.by_event import RULES
@@ -30,6 +31,7 @@ from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import shares
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
+from bats.master.brain.views.order.bag_course import course
 from bats.master.brain.views.told import facts, refusals
 from bats.master.brain.views.told.facts import (
     Explanation,
@@ -132,6 +134,15 @@ class Engine:
         known = self.run.pool.machines.get(machine)
         return len(known.active) if known else 0
 
+    @property
+    def order(self) -> Order:
+        """The order in which it begins ready tasks."""
+        return self.run.order
+
+    def course(self, generations: float) -> Course:
+        """The work behind and before it, and how parallel the next so many generations are."""
+        return course(self.run, generations)
+
     def headline(self) -> Headline:
         return facts.headline(self.run)
 
@@ -211,11 +222,12 @@ class Engine:
             looks = seldom * monitoring.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
         ours.run.schedules, ours.run.choice.asked = schedules, None
+        ours.run.open = False  # it is of the tasks known so far
         for c in ours.run.clusters:
             if c.held_back and not c.offering.max_machines:
                 c.offering = replace(c.offering, max_machines=1)
             c.held_back = False
-        told = Told(schedules, run.now, run.provisioner.time.spent(run))
+        told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
         ours.run.choice.offered = told
         ours.run.ledger.allowance = None  # nobody would tell it when there is more
         if run.phase is Phase.EXECUTING:

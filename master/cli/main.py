@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "master": "Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on.",
     "worker": "Runs tasks for a master, as a machine of it.",
     "submit": "Submits a bag of tasks and prints its number.",
+    "add": "Adds tasks to an open bag; they are durable when it says so.",
+    "close": "Adds no more tasks to an open bag: it ends when those it has have ended.",
     "simulate": "Simulates a bag without running it: what would it cost, and how long would it "
     "take?",
     "schedules": "Shows the schedules that a bag offers after its sample.",
@@ -51,6 +53,7 @@ COMMANDS: Final = {
     "paid time.",
     "resume": "Goes on with a bag that stands still: paused, cancelled, or left by its master.",
     "weigh": "Gives a bag another part of the machines that bags share, while they run.",
+    "placement": "Says which task of which bag goes first on the machines that all bags use.",
     "cap": "Caps what all bags of a master, or of a user, may spend in all.",
     "machines": "Lists the machines of a bag, and those that live and are in no bag's books.",
     "clouds": "Writes, checks and shows the clouds file: which machines can be had, at what price.",
@@ -59,11 +62,15 @@ COMMANDS: Final = {
 """Each command with the first sentence of its help: to list them, none has to be loaded."""
 
 _MODULES: Final = {
-    "worker": "master",
+    "master": "serving",
+    "worker": "serving",
+    "add": "submit",
+    "close": "submit",
     "watch": "status",
-    "access": "master",
-    "choose": "schedules",
-    "frontier": "schedules",
+    "access": "serving",
+    "schedules": "schedule_choice",
+    "choose": "schedule_choice",
+    "frontier": "schedule_choice",
     "allow": "control",
     "drop": "control",
     "learned": "explain",
@@ -73,6 +80,7 @@ _MODULES: Final = {
     "resume": "control",
     "weigh": "control",
     "cap": "control",
+    "placement": "control",
 }
 
 EPILOG = """\b

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,7 @@ from bats.master.client.client import Body, Client
 
 if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of them
     from bats.master.flow import Flow
+    from bats.master.sweep.space import Space
     from bats.master.sweep.work import Work
 
 T = TypeVar("T")
@@ -79,6 +80,14 @@ class SyncBag:
 
     def drop(self, tasks: Sequence[int]) -> replies.LeftOut:
         return self._run(self._bag.drop(tasks))
+
+    def add(
+        self, tasks: "Iterable[Mapping[str, object]] | Space", *, key: str = ""
+    ) -> replies.Added:
+        return self._run(self._bag.add(tasks, key=key))
+
+    def close(self) -> replies.BagState:
+        return self._run(self._bag.close())
 
     def resume(self) -> replies.Told:
         return self._run(self._bag.resume())

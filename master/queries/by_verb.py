@@ -3,7 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from bats.master.queries import bags, export, failures, learned, machines, output, plans, tasks
+from bats.master.queries import (
+    bags,
+    export,
+    failure_causes,
+    learned,
+    machine_history,
+    output,
+    plans,
+    tasks,
+)
 from bats.master.queries.question import Question
 
 QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]] = {
@@ -14,8 +23,8 @@ QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]]
     "frontier": plans.frontier,
     "explain": plans.explain,
     "decisions": plans.decisions,
-    "failures": failures.why_failed,
-    "machines": machines.machines,
+    "failures": failure_causes.why_failed,
+    "machines": machine_history.machines,
     "tasks": tasks.tasks,
     "task": tasks.task,
     "results": tasks.results,

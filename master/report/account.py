@@ -7,7 +7,7 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
@@ -15,7 +15,7 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
-from bats.master.queries.failures import Failure, failures
+from bats.master.queries.failure_causes import Failure, failures
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.report.step_spans import StepSpan, spans
@@ -53,7 +53,7 @@ class Account:
 
 def account(reader: Reader, number: BagId) -> Account:
     """Replays the bag's journal: a second or so for 100,000 tasks."""
-    bag = bag_from(reader.bag(number))
+    bag = read_bag(reader, number)
     replayed = Replayed(bag, Recorded.of(bag, reader))
     engine = replayed.engine
     chronicle = Chronicle(number, bag.sweep.count)

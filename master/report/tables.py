@@ -17,7 +17,7 @@ from bats.master.queries.spreadsheet import cell
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.reader import Reader
-from bats.master.store.results import TOLD, last_words, values_told
+from bats.master.store.result_rows import TOLD, last_words, values_told
 
 _PIECE: Final = 50_000  # rows of a table in memory at a time
 

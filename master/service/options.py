@@ -38,6 +38,7 @@ class Options:
     fixed_offerings: bool = False  # bags may bring none of their own
     currency: str = "$"
     sharing: str = "fair"  # of common machines among bags; a name in SHARINGS
+    placement: str = ""  # by name, of the household's placements; "": as it was left
     notify: str = ""  # a command that is told of choices, pauses and ends, of all bags
     output: Path | None = None  # where tasks' output goes; None: `output` in the state folder
     reserve_bytes: int | None = None  # of each disk; None: a twentieth, at most 1 GB

@@ -89,14 +89,16 @@ def _at_a_glance(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedul
 
 def _with_its_room(schedule: Schedule) -> Schedule:
     """At most what it was planned with: of that a run keeps room for error."""
-    assert schedule.bounds is not None
+    if schedule.bounds is None:
+        return schedule
     most = max(schedule.bounds.cost, schedule.budget)
     return replace(schedule, budget=most, bounds=replace(schedule.bounds, cost=most))
 
 
 def _limited(schedule: Schedule) -> Schedule:
     """With a little more than the price that was told for its limit."""
-    assert schedule.bounds is not None
+    if schedule.bounds is None:
+        return schedule
     return replace(schedule, bounds=replace(schedule.bounds, cost=_more(schedule.bounds.cost)))
 
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, Result, TaskId
-from bats.master.store import database, journal, prune, results
+from bats.master.store import database, journal_chunks, prune, result_rows
 from bats.master.store.lock import FolderLock
 from bats.master.store.reader import Reader
 from bats.master.store.repair import soundness
-from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow
+from bats.master.store.rows import AdditionRow, BagRow, DecisionRow, LearnedRow, MachineRow
 from bats.master.store.writing import statements
 from bats.master.store.writing.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
 from bats.master.store.writing.mark import Mark
@@ -64,7 +64,7 @@ class Store:
         highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bags'"
         self._last_bag: int = self._one(highest)
         bags = self._db.execute("SELECT id FROM bags").fetchall()
-        self._next_event = {bag: journal.length(self._db, bag) for (bag,) in bags}
+        self._next_event = {bag: journal_chunks.length(self._db, bag) for (bag,) in bags}
 
     def take_identity(self) -> bool:
         """Make a copied store another master's; before anything is served. False if that was done.
@@ -104,18 +104,22 @@ class Store:
 
     def results(self, rows: Iterable[Result]) -> None:
         """Record how tasks ended for good. The first result of a task stays."""
-        self._tell(results.write_results, rows)
+        self._tell(result_rows.write_results, rows)
 
     def attempts(self, rows: Iterable[Result]) -> None:
         """Attempts that did not end their task: a failure that is tried again, a killed replica."""
-        self._tell(results.write_attempts, rows)
+        self._tell(result_rows.write_attempts, rows)
 
     def reopen(self, bag: BagId, tasks: Iterable[TaskId]) -> None:
         """Move the results of these tasks to the attempts: they are to be run again."""
-        self._tell(results.reopen_tasks, [(database.key(bag, task),) for task in tasks])
+        self._tell(result_rows.reopen_tasks, [(database.key(bag, task),) for task in tasks])
 
     def bag(self, row: BagRow) -> None:
         self._tell(statements.write_bags, (row,))
+
+    def addition(self, row: AdditionRow) -> None:
+        """Keep tasks that are added to a bag; told with their event, both are kept or neither."""
+        self._tell(statements.write_additions, (row,))
 
     def bag_state(
         self, bag: BagId, state: str, summary: str = "", ended: float | None = None

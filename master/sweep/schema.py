@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bats.master.sweep.model import SweepFile
+from bats.master.sweep.sweep_model import SweepFile
 
 
 def json_schema() -> dict[str, Any]:

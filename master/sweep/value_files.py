@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from bats.common.errors import UsageError, quoted
 from bats.master.sweep.columns import MOST_ROWS, Listed
-from bats.master.sweep.model import parameter_name
 from bats.master.sweep.space import Axis
+from bats.master.sweep.sweep_model import parameter_name
 from bats.master.userfile import read_text
 
 _ROWS_AT_A_TIME: Final = 4096  # a million small lists at once would keep the collector busy

@@ -14,7 +14,7 @@ from studies.study import Progress
 from bats.common.billing import charge
 from bats.common.messages import BagId
 from bats.common.money import Money, as_decimal
-from bats.master.clouds.reading import clouds
+from bats.master.clouds.clouds_reading import clouds
 from bats.master.report.renting import Rented
 
 from . import lab

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import bats.worker.link.session as session_module
 from bats.common.messages import AttemptId, BagId, MachineId, TaskId
+from bats.master.service.closing import Closing
 from bats.master.service.master import Master
 from bats.master.service.options import Options, place_of
 from fate.befalls import HAPPENS, make_lie
@@ -76,10 +77,13 @@ class World:
         self.loop.create_task(self._serve(), context=process.context)
 
     async def _serve(self) -> None:
-        master = Master(self.options())
+        closing = Closing()  # for a master that cannot begin; one that runs is killed
+        try:
+            self.master = master = Master(self.options(), closing)
+        except BaseException:
+            await closing.close()
+            raise
         self._graves.append(master)
-        await master.__aenter__()
-        self.master = master
         self._look_for_forgotten(master)
         assert self.network.master is not None
         self.network.master.admits = master.authenticator.admits

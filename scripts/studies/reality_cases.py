@@ -14,7 +14,7 @@ from figures import Report
 
 from bats.common.money import Money, as_decimal, money
 from bats.common.offering import Offering
-from bats.master.clouds.reading import clouds
+from bats.master.clouds.clouds_reading import clouds
 from bats.master.simulate.study import Case, Summary, World, study
 from bats.master.simulate.workloads import constant
 

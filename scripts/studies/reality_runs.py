@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from traceback import extract_tb
+from types import FrameType
 
 from bats.common.money import Money
 from bats.master.brain.engine import Engine
@@ -64,13 +65,14 @@ class BrokenOffError(BaseException):
 
 @contextmanager
 def broken_off_after(seconds: float) -> Iterator[None]:
-    """Of processor time."""
+    """Of processor time. Where the interpreter swallows errors, as in callbacks, it waits."""
 
-    def stop(_signal: int, _frame: object) -> None:
-        raise BrokenOffError
+    def stop(_signal: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_globals.get("__name__", "").startswith("bats."):
+            raise BrokenOffError
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)  # again, where a callback swallows it
+    signal.setitimer(signal.ITIMER_PROF, seconds, min(seconds, 1.0))
     try:
         yield
     finally:

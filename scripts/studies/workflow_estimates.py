@@ -6,9 +6,9 @@ from itertools import product
 
 from figures import Report
 
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
 from bats.master.brain.placement.pool import Pool
 from bats.master.brain.placement.whole_plan import WholePlan
-from bats.master.brain.placement.workflow import Present, Workflow
 from studies.pools import (
     SAME_SPEED,
     TWO_SPEEDS,

@@ -14,7 +14,7 @@ from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.views.told.facts import Explanation, PlanFacts, ProfileFacts, RunningFacts
 from bats.master.brain.views.told.view import ClusterView, MachineView, RunView, StepView
 from bats.master.service.machines.orphans import OrphanMachine
-from bats.master.store.results import TOLD
+from bats.master.store.result_rows import TOLD
 from bats.master.store.rows import MachineRow
 
 

@@ -31,7 +31,7 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.protocol.journal import CODES, code_of, event_from, plain
-from bats.master.brain.rules.machines.fleet import START_FAILURES
+from bats.master.brain.rules.machines.hiring import START_FAILURES
 
 
 def test_free_machines_are_asked_for_at_once_and_no_sample_is_needed() -> None:

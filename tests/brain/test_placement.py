@@ -7,12 +7,13 @@ import pytest
 
 from bats.common.errors import UsageError
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.brain.placement.by_name import ALIASES, PLACERS, placer
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
+from bats.master.brain.placement.placement_names import ALIASES
+from bats.master.brain.placement.placers import PLACERS, placer
 from bats.master.brain.placement.plan import Plan
 from bats.master.brain.placement.pool import Arrived, Completed, Pool, Start
 from bats.master.brain.placement.ranked import Slowdown
 from bats.master.brain.placement.whole_plan import in_turn
-from bats.master.brain.placement.workflow import Present, Workflow
 from bats.master.brain.protocol.graph import Step, graph
 
 

@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,20 @@ def test_what_runs_on_beyond_paid_time_is_that_of_plain_sums() -> None:
         assert residual.excess(x) == (pytest.approx(mean), pytest.approx(square))
         expected = sum(longer) / len(longer) if longer else sum(sample) / len(sample)
         assert residual.remaining(x) == pytest.approx(expected)
+
+
+def test_the_last_of_cheap_machines_leaves_when_the_work_is_done() -> None:
+    """With ATUs of a second work costs the same on eight as on six, whenever it ends."""
+    by_the_second, dearer = (
+        replace(kind, price=Money(kind.price // 3600), atu_seconds=1.0) for kind in (CHEAP, DEAR)
+    )
+    there = Group(0, by_the_second, 6, 15 * MINUTE, ready=855.0, paid=900.0)
+    more = Group(0, by_the_second, 2, 15 * MINUTE, ready=60.0, paid=60.0, fresh=True)
+    dear = Group(1, dearer, 8, 7.5 * MINUTE, ready=60.0, paid=60.0, fresh=True)
+    work = int(1342 * 15 * MINUTE * by_the_second.price)
+    table = soonest((there, more, dear), Errand(1342, 0.5, QUARTER, 2.0), Money(work + work // 100))
+    assert table is not None
+    assert table.end == pytest.approx(1342 / 8 * 15 * MINUTE, rel=0.01)
 
 
 def test_work_that_fits_into_paid_time_costs_nothing() -> None:

@@ -19,7 +19,7 @@ from bats.common.errors import UsageError
 from bats.common.messages import MachineId, Outcome
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.deploy.ec2.backend import Ec2
+from bats.deploy.ec2.ec2 import Ec2
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BusyError, Feature, Gone, RefusedError, Sighting, Site, State
 from bats.deploy.testing import BackendContract, Bench, becomes, opened

@@ -22,8 +22,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy import payload
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import BackendError, BusyError, Gone, RefusedError, Site, State
-from bats.deploy.ssh import backend as ssh_backend
-from bats.deploy.ssh.backend import Ssh
+from bats.deploy.ssh import ssh as ssh_backend
+from bats.deploy.ssh.ssh import Ssh
 from bats.deploy.ssh.ssh_program import explain
 from bats.deploy.testing import becomes, eventually, start_and_be_killed
 

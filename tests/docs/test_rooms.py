@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,9 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOORS = {  # opened lazily, when a program begins
-    ("common/program.py", "worker/main"),
+    ("common/program.py", "worker/command_line"),
     ("common/program.py", "master/cli/main"),
-    ("master/cli/commands/master.py", "worker/main"),
+    ("master/cli/commands/serving.py", "worker/command_line"),
     ("master/service/bags/predictions.py", "master/simulate/foresight"),
 }
 
@@ -100,3 +101,13 @@ def test_every_row_has_a_contract() -> None:
     }
     told_of = {room for here, _ in rows().values() for room in here}
     assert told_of - held == {"master/bats"}  # to the linter that is the root of all
+
+
+def test_no_two_modules_of_the_product_have_one_name() -> None:
+    found = [
+        path.name
+        for folder in ("common", "deploy", "worker", "master")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.stem not in ("__init__", "__main__")
+    ]
+    assert sorted(name for name, count in Counter(found).items() if count > 1) == []

@@ -21,7 +21,7 @@ from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.protocol.settings import Settings
 from bats.master.client import sweep
-from bats.master.clouds.reading import clouds
+from bats.master.clouds.clouds_reading import clouds
 from bats.master.simulate.driver import Conditions, Simulation
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "live.py"

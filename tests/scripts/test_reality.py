@@ -1,9 +1,11 @@
 """The study `reality`: its matrix, the least money of a bag, and the world's account of a run."""
 
 import csv
+import gc
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -339,6 +341,19 @@ def test_a_run_that_computes_for_too_long_is_broken_off_and_has_not_finished():
     assert found.broke_off == "it computed for 0.01 s"
     assert not found.finished
     assert found.computing < 1.0
+
+
+def test_a_run_is_broken_off_though_a_callback_swallows_what_comes_first():
+    def once(_phase: str, _facts: dict[str, int]) -> None:
+        gc.callbacks.remove(once)
+        until = time.process_time() + 0.05
+        while time.process_time() < until:
+            pass
+
+    gc.callbacks.append(once)
+    found = run(replace(EASY, N="1000"), 1, longest=0.01).result
+    assert once not in gc.callbacks
+    assert found.broke_off == "it computed for 0.01 s"
 
 
 def test_the_same_cell_comes_out_the_same():

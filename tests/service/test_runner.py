@@ -10,6 +10,7 @@ from helpers.around_bags import Fleet, Store, Workers, surroundings, ten_tasks
 
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
+from bats.common.resources import Resources
 from bats.master.bag import RUNNING
 from bats.master.brain.protocol.events import Begin, Cancelled, Cause
 from bats.master.queries.replay import UNHEARD_OF, Replayed
@@ -42,7 +43,7 @@ class Bench:
         self.store.commit()
         machine = self.fleet.started[0]
         self.runner.machines.charged(machine, 0.0, "host-7")
-        self.runner.machines.joined(Worker(machine, b"", "first", 1, ""))
+        self.runner.machines.joined(Worker(machine, b"", "first", Resources()))
         return machine
 
     def result(self, task: TaskId, attempt: int = 1, **more: Any) -> Result:

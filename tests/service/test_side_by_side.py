@@ -13,7 +13,7 @@ from helpers.service import Make, becomes, eventually, over, results, sweep
 
 from bats.common.errors import UsageError
 from bats.master.brain.household.sharing import SHARINGS
-from bats.master.cli.commands.master import master as master_command
+from bats.master.cli.commands.serving import master as master_command
 from bats.master.client import Client
 from bats.master.service.home import WORKER
 from bats.master.service.master import Master
@@ -167,6 +167,36 @@ async def test_a_master_that_shares_by_priority_runs_the_higher_bag_first(
             assert meanwhile <= 10  # beside 38 of the higher one
             await client.ask("cancel", bag=low)
             await over(client, low)
+
+
+async def test_a_placement_is_changed_while_bags_run_and_stays_through_a_kill(
+    killable: Make, by_hand: ByHand
+) -> None:
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    with by_hand(master.folder, 4):
+        async with master.client() as client:
+            assert (await client.ask("placement"))["placement"] == "random"
+            first = await submit(client, 300, "sleep 0.1")
+            await becomes(client, first, lambda s: s.get("done", 0) >= 4)
+            later = await submit(client, 300, "sleep 0.1")
+            await becomes(client, later, lambda s: s.get("done", 0) >= 4)  # they share
+            assert (await client.ask("place", placement="bf"))["placement"] == "backfilling"
+            with pytest.raises(UsageError, match="only a simulation has"):
+                await client.ask("place", placement="owm")
+        master.kill()
+        master.start()
+        async with master.client() as client:
+            assert (await client.ask("placement"))["placement"] == "backfilling"
+            before = (await client.ask("status", bag=later))["done"]
+            done = (await client.ask("status", bag=first))["done"]
+            await becomes(client, first, lambda s: s.get("done", 0) >= done + 40)
+            assert (await client.ask("status", bag=later))["done"] - before <= 8
+            await client.ask("place", placement="random")
+            await becomes(client, later, lambda s: s.get("done", 0) >= before + 20)
+            for bag in (first, later):
+                await client.ask("cancel", bag=bag)
+                await over(client, bag)
 
 
 def test_the_command_line_takes_every_way_of_sharing_by_its_name(

@@ -3,20 +3,27 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import fmean, pstdev
 
+import numpy as np
 import pytest
 
 from bats.common.billing import charge
 from bats.common.messages import BagId, TaskId
 from bats.common.money import NOTHING, money
 from bats.common.offering import MANUAL, ClusterName, Offering
-from bats.master.brain.engine import Engine
+from bats.common.resources import Resources
+from bats.master.brain.engine import Engine, replay
+from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household
+from bats.master.brain.household.placements import PLACEMENTS
 from bats.master.brain.household.sharing import SHARINGS
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.events import Limited
+from bats.master.brain.protocol.events import Limited, Order, Ordered
+from bats.master.brain.protocol.graph import packed_seconds, worked_off
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.together import StartedByHand, Submission, Together
+from bats.master.simulate.workflows import layered
 
 BY_HAND = Offering(ClusterName("desk"), NOTHING, 3600.0, 0, backend=MANUAL)
 A, B = BagId(1), BagId(2)
@@ -55,6 +62,26 @@ def test_long_tasks_share_by_the_time_that_they_ran() -> None:
     world = Together([bag(2_000, 1.0), bag(100, 60.0)], [StartedByHand(3)], check=True)
     world.run(until=900.0)
     assert world.slot_seconds[A] / world.slot_seconds[B] == pytest.approx(1.0, rel=0.15)
+
+
+def test_tasks_of_several_sizes_share_machines_and_never_take_more_than_there_is() -> None:
+    """`check` has every moment counted: CPUs, memory and GPUs of all that runs on a machine."""
+    lab = StartedByHand(8, memory_bytes=16 << 30, gpus=2)
+    sizes = (Resources(), Resources(2, 4 << 30), Resources(1, 0, 1), Resources(1, 10 << 30))
+    bags = [
+        Submission(
+            Settings(
+                60, (BY_HAND,), task_slots=size.cpus, task_memory=size.memory_bytes,
+                task_gpus=size.gpus,
+            ),
+            lambda _t, _c: 1.0,
+            at,
+        )
+        for at, size in zip((0.0, 1.5, 2.5, 4.0), sizes, strict=True)
+    ]  # fmt: skip
+    world = Together(bags, [lab, StartedByHand(3)], check=True)
+    world.run()
+    assert [len(one.history.records) for one in world.bags.values()] == [60] * 4
 
 
 def test_first_come_first_served_ends_one_after_the_other() -> None:
@@ -165,3 +192,64 @@ def test_every_bag_is_done_and_each_journal_says_alone_what_was_decided(
         assert commands == simulation.history.commands
     household = Household(sharing)
     assert [household.handle(notice, now) for now, notice in world.notices] == world.answers
+
+
+# --- placements by name -------------------------------------------------------------------------
+
+
+def flow(number: int, at: float, seed: int = 5) -> tuple[Submission, float]:
+    """A generated workflow with the runtimes that were recorded, and its critical path."""
+    rng = np.random.default_rng([seed, number])
+    made = layered.drawn(30, rng)
+    of = replace(made.graph, seconds=packed_seconds(made.seconds))
+    settings = Settings(of.tasks, (BY_HAND,), graph=of, replicate=False)
+    way = longest_way(of, worked_off(of), made.seconds)
+    return Submission(settings, lambda task, _: made.seconds[task], at), way
+
+
+def slowdowns(placement: str) -> list[float]:
+    """Of 14 workflows that come faster than 6 places can run them."""
+    flows = [flow(k, 4.0 * k) for k in range(14)]
+    world = Together([bag for bag, _ in flows], [StartedByHand(6)], check=True, placement=placement)
+    world.run()
+    ended = [one.history.ended_at or float("inf") for one in world.bags.values()]
+    return [end / way for end, (_, way) in zip(ended, flows, strict=True)]
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_every_placement_runs_all_workflows_and_no_task_before_its_parents(name: str) -> None:
+    assert max(slowdowns(name)) < 100
+
+
+def test_the_workflow_with_least_to_do_first_makes_the_mean_slowdown_less() -> None:
+    assert fmean(slowdowns("least-remaining")) < fmean(slowdowns("critical-path"))
+
+
+def test_by_slowdown_they_are_more_alike_than_first_come_first_served() -> None:
+    assert pstdev(slowdowns("slowdown")) < pstdev(slowdowns("critical-path"))
+
+
+def test_the_longest_way_first_ends_a_workflow_on_few_places_no_later_than_the_shortest() -> None:
+    def end(order: Order, seed: int) -> float:
+        bag, _ = flow(0, 0.0, seed)
+        world = Together([bag], [StartedByHand(3)], check=True)
+        world.run(until=0.5)
+        world.bags[A].deliver(Ordered(order), 0.5)
+        world.run()
+        return world.bags[A].history.ended_at or float("inf")
+
+    ends = [(end(Order.LONGEST, seed), end(Order.SHORTEST, seed)) for seed in range(10)]
+    assert sum(a for a, _ in ends) < sum(b for _, b in ends)
+
+
+def test_a_placement_that_is_changed_while_bags_run_is_in_the_journal_of_each() -> None:
+    flows = [flow(k, 0.0)[0] for k in range(3)]
+    world = Together(flows, [StartedByHand(4)], keep_events=True, check=True)
+    world.run(until=5.0)
+    world.place("cpp")
+    world.run()
+    for one in world.bags.values():
+        told = [event for _, event in one.history.events if isinstance(event, Ordered)]
+        assert told == [Ordered(Order.LONGEST)]
+        again = replay(one.settings, [(at, event) for at, event in one.history.events])
+        assert again.digest() == one.engine.digest()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bats.master.sweep.model import SweepFile
-from bats.master.sweep.reading import load
 from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.sweep_model import SweepFile
+from bats.master.sweep.sweep_reading import load
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "examples"
 NAMES = ["shell", "python", "csv", "files", "array", "steps"]

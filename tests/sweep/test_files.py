@@ -9,8 +9,8 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.common.money import money
-from bats.master.sweep.reading import load
 from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.sweep_reading import load
 
 FULL = """
 name = "ising"

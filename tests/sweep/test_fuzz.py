@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from bats.common.errors import UsageError
 from bats.master.sweep.arguments import from_arguments
-from bats.master.sweep.model import SweepFile
-from bats.master.sweep.reading import build, load
 from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.sweep_model import SweepFile
+from bats.master.sweep.sweep_reading import build, load
 from bats.master.userfile import Document
 
 KEYS = st.sampled_from([*SweepFile.model_fields, "range", "values", "file", "slots", "a", "B"])

@@ -11,9 +11,9 @@ from bats.master.brain.planning.planners import PLANNERS, Planner
 from bats.master.brain.protocol.settings import Settings
 from bats.master.sweep.arguments import from_arguments
 from bats.master.sweep.policy import Policy, planners, provisioners, samplings, tails
-from bats.master.sweep.reading import load
 from bats.master.sweep.schema import json_schema
 from bats.master.sweep.sweep import Sweep
+from bats.master.sweep.sweep_reading import load
 
 PAGE = Path(__file__).parents[2] / "scripts" / "examples" / "README.md"
 ALL = """

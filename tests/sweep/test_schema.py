@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 
-from bats.master.sweep.model import SweepFile
 from bats.master.sweep.schema import json_schema
+from bats.master.sweep.sweep_model import SweepFile
 
 
 def test_the_schema_is_the_models_own():

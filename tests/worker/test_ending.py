@@ -204,7 +204,10 @@ def test_the_first_lease_counts_from_the_machines_first_process(
     ticket = master.ticket(
         lease_seconds=5.0, state_folder=str(tmp_path / "state"), master=("tcp://127.0.0.1:9",)
     )
-    slow = "import sys, time; time.sleep(4); from bats.worker.main import main; sys.exit(main())"
+    slow = (
+        "import sys, time; time.sleep(4); "
+        "from bats.worker.command_line import main; sys.exit(main())"
+    )
     argv = [sys.executable, "-c", slow, "--ticket", "-"]
     began = time.monotonic()
     ended = subprocess.run(argv, input=to_json(ticket), text=True, check=False, timeout=30)

@@ -23,7 +23,7 @@ def _run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]"
 
 def test_a_worker_loads_no_heavy_package() -> None:
     program = (
-        "import sys; from bats.worker.main import main, _daemon\n"
+        "import sys; from bats.worker.command_line import main, _daemon\n"
         "try: _daemon(None, 'json', None)\n"
         "except AttributeError: pass\n"
         "print(*{m.partition('.')[0] for m in sys.modules if sys.modules[m]})"

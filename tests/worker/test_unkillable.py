@@ -24,7 +24,7 @@ from helpers.service import eventually
 
 from bats.common import messages as m
 from bats.common.ticket import LEASE_ENDED
-from bats.worker.files.transfers import Files
+from bats.worker.files.exchange import Files
 from bats.worker.tasks.attempts import Runner
 
 CANNOT_KILL = (*WITHOUT_GROUPS, "setpriv", "--bounding-set", "-kill")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.workload import WORKLOADS
 
-from bats.master.sweep.reading import load
+from bats.master.sweep.sweep_reading import load
 
 
 @pytest.mark.parametrize(("name", "tasks"), [("kohonen", 5000), ("sarsa", 9000), ("sleeper", 1000)])

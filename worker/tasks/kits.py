@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.messages import BagId, BagSpec
-from bats.worker.files.transfers import Files
+from bats.worker.files.exchange import Files
 from bats.worker.tasks.environment import own_environment
 from bats.worker.tasks.prepared_bag import Bag
 from bats.worker.tasks.shared_output import SharedOutput

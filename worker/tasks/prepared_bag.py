@@ -6,9 +6,9 @@ from pathlib import Path
 from bats.common.messages import AttemptId, BagSpec
 from bats.common.outcomes import values as told
 from bats.common.template import compile_template
+from bats.worker.files.exchange import Files
 from bats.worker.files.inputs import Layout
 from bats.worker.files.outputs import STDERR, STDOUT, Collected
-from bats.worker.files.transfers import Files
 from bats.worker.tasks import capture
 from bats.worker.tasks.limits import Limits
 from bats.worker.tasks.shared_output import SharedOutput
@@ -29,12 +29,17 @@ class Bag:
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
 
     def start(
-        self, attempt: AttemptId, values: tuple[str, ...], slot: Slot, limits: Limits | None
+        self,
+        attempt: AttemptId,
+        values: tuple[str, ...],
+        slot: Slot,
+        limits: Limits | None,
+        devices: tuple[str, ...],
     ) -> int:
         """Start the attempt; returns its process id. Raises NotStartedError."""
         if self._layout is not None:
             self._place(self._layout, slot)
-        return self._recipe.start(attempt, values, slot, limits)
+        return self._recipe.start(attempt, values, slot, limits, devices)
 
     def withdraw(self, slot: Slot) -> None:
         """Take inputs out of the scratch folder again, unless they may be collected there."""

@@ -5,7 +5,7 @@ On the wire and in Python money is a whole number of billionths; JSON has it as 
 a test holds its views to it.
 """
 
-from bats.master.api.replies.bags import (
+from bats.master.api.replies.bag_replies import (
     BagLine,
     Bags,
     ClusterStatus,
@@ -21,8 +21,9 @@ from bats.master.api.replies.bags import (
     Status,
     StepStatus,
 )
-from bats.master.api.replies.caps import CapLine, Caps
-from bats.master.api.replies.changes import (
+from bats.master.api.replies.cap_replies import CapLine, Caps
+from bats.master.api.replies.change_replies import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -35,7 +36,7 @@ from bats.master.api.replies.changes import (
     Told,
     Weighed,
 )
-from bats.master.api.replies.machines import (
+from bats.master.api.replies.machine_replies import (
     HandKey,
     HandKeyRevoked,
     HandKeys,
@@ -49,7 +50,8 @@ from bats.master.api.replies.machines import (
     Users,
     WorkerLine,
 )
-from bats.master.api.replies.plans import (
+from bats.master.api.replies.placement_replies import Placement, PlacementName
+from bats.master.api.replies.plan_replies import (
     Bounds,
     Explanation,
     Forgotten,
@@ -63,7 +65,7 @@ from bats.master.api.replies.plans import (
     Schedules,
     Strategy,
 )
-from bats.master.api.replies.tasks import (
+from bats.master.api.replies.task_replies import (
     Attempt,
     ExportPart,
     Log,
@@ -76,6 +78,7 @@ from bats.master.api.replies.tasks import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",
@@ -112,6 +115,8 @@ __all__ = [
     "Orphan",
     "Orphans",
     "Paused",
+    "Placement",
+    "PlacementName",
     "Plan",
     "Profile",
     "Promise",

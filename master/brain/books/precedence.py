@@ -6,16 +6,21 @@ good or is tried again after that. A barrier is two counters, however many tasks
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isinf
 from typing import Final
 
 from bats.common.errors import BrokenInvariantError
 from bats.master.brain.arrays import np
-from bats.master.brain.graphs.parallelism import at_most
+from bats.master.brain.graphs.adjacency import neighbours
+from bats.master.brain.graphs.parallelism import Incremental, at_most
 from bats.master.brain.protocol.graph import Graph, worked_off
 
 AGAIN: Final = 0.9
 """The share of the tasks that must be left for a width to be taken as it was."""
+
+MOST_PAIRS: Final = 1_000_000
+"""Pairs of tasks, barriers written out, of which generations are kept."""
 
 
 class _Barrier:
@@ -33,13 +38,14 @@ class Precedence:
     """`waits` and `hopeless` count, for each task, edges and barriers that hold it up."""
 
     __slots__ = (
-        "_barriers", "_children", "_first", "_in_order", "_width", "graph", "hopeless", "starts",
-        "waits",
+        "_barriers", "_children", "_first", "_generations", "_in_order", "_width", "graph",
+        "hopeless", "starts", "waits",
     )  # fmt: skip
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._in_order: list[int] = []  # parents before children, once it was asked for
+        self._generations: Incremental | None = None  # of what is left, once it was asked for
         self._width = (tasks_left := graph.tasks), tasks_left  # what it is at most; when of so many
         self.starts = graph.starts()
         tasks = self.starts[-1]
@@ -66,6 +72,11 @@ class Precedence:
     def finished(self, task: int) -> Iterator[int]:
         """Count the task as done; tasks that wait for nothing more are given."""
         waits = self.waits
+        if self._generations is not None:
+            if waits[task]:
+                self._generations = None  # it was done in an earlier life: count anew
+            else:
+                self._generations.finish(task)
         for child in self._children[self._first[task] : self._first[task + 1]]:
             waits[child] -= 1
             if not waits[child]:
@@ -126,6 +137,24 @@ class Precedence:
             width = at_most(self.graph, left)
             self._width = width, count
         return min(width, count)
+
+    def level(self, is_done: Callable[[int], bool], generations: float) -> int | None:
+        """The most tasks in one of the next so many generations; None of too many pairs of tasks.
+
+        What is cut off counts as left: it may be tried again.
+        """
+        steps = self.graph.steps
+        across = sum(steps[a].tasks * steps[b].tasks for a, b in self.graph.barriers)
+        if across + len(self._children) > MOST_PAIRS:
+            return None
+        if self._generations is None:
+            self._generations = Incremental(neighbours(self.graph))
+            for task in self.in_order():
+                if is_done(task):
+                    self._generations.finish(task)
+        if isinf(generations):
+            return self._generations.level
+        return self._generations.look_ahead(int(generations))
 
     def freed_by(self, tasks: Iterable[int]) -> int:
         """The number of tasks that would wait for nothing more if all of these were done."""

@@ -1,9 +1,13 @@
 """Tasks that can be begun, and which of them is next."""
 
+import heapq
 import random
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
+
+from bats.master.brain.books.precedence import Precedence
+from bats.master.brain.protocol.events import Order
 
 
 class Ready(Protocol):
@@ -49,8 +53,87 @@ class AtRandom(Ready):
     def clear(self) -> None:
         self._pool = array("I")
 
+    def __len__(self) -> int:
+        return len(self._pool)
+
     def __iter__(self) -> Iterator[int]:
         return iter(self._pool)
+
+
+MANY: Final = 1 << 16
+"""Tasks of a bag from which on neighbours go together: fewer results than these stay in memory."""
+
+STRETCH: Final = 64
+"""Neighbours that go together: their results fill some pages of the table."""
+
+FIRST: Final = 10_000
+"""Tasks of such a bag that chance picks one by one all the same: what is known stems from these."""
+
+
+class InStretches(Ready):
+    """Of a large bag: at first any task, then any 64 neighbours that are left, until none is.
+
+    Results are kept by their tasks' numbers. Each of a million tasks in any order is one more page
+    to be written, and its result cost twice that of the first.
+    """
+
+    __slots__ = ("_back", "_begins", "_current", "_first", "_rng", "_stretches", "_taken", "_tasks")
+
+    def __init__(self, tasks: int, rng: random.Random) -> None:
+        count = -(-tasks // STRETCH)
+        self._tasks = tasks
+        self._rng = rng
+        self._stretches = array("I", range(count))  # of which some are left
+        self._taken = bytearray(count)
+        self._begins = bytearray(rng.randbytes(count))  # where in it a stretch begins
+        self._first = FIRST
+        self._current: list[int] = []
+        self._back = AtRandom((), rng)  # drawn before, and ready again
+
+    def add(self, task: int) -> None:
+        self._back.add(task)
+
+    def take(self) -> int | None:
+        if not self._current:
+            new, back = len(self._stretches) * STRETCH, len(self._back)
+            if self._rng.random() * (new + back) < back:
+                return self._back.take()
+            if not new:
+                return None
+            self._current = self._drawn()
+        return self._current.pop()
+
+    def _drawn(self) -> list[int]:
+        """One task while they are few that were begun, then what is left of a stretch."""
+        place = int(self._rng.random() * len(self._stretches))
+        stretch = self._stretches[place]
+        left = self._left(stretch)
+        drawn = left[:1] if self._first else left
+        self._first -= bool(self._first)
+        self._taken[stretch] += len(drawn)
+        if drawn == left:
+            self._stretches[place] = self._stretches[-1]
+            self._stretches.pop()
+        return drawn
+
+    def clear(self) -> None:
+        self._stretches = array("I")
+        self._current = []
+        self._back.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._current
+        yield from self._back
+        for stretch in self._stretches:
+            yield from self._left(stretch)
+
+    def _left(self, stretch: int) -> list[int]:
+        """The tasks of a stretch that were not taken yet, the next of them first."""
+        start = stretch * STRETCH
+        length = min(STRETCH, self._tasks - start)
+        begin = self._begins[stretch]
+        places = range(begin + self._taken[stretch], begin + length)
+        return [start + place % length for place in places]
 
 
 class PilotThenRandom(Ready):
@@ -109,3 +192,69 @@ class PilotThenRandom(Ready):
 
     def __iter__(self) -> Iterator[int]:
         return (task for task in self._all if task not in self._ahead)
+
+
+class ByRank(Ready):
+    """The task of the longest way to the end first, or of the shortest; of equal ones any."""
+
+    def __init__(
+        self, tasks: Iterable[int], rng: random.Random, ranks: Sequence[float], *, shortest: bool
+    ) -> None:
+        self.ranks = ranks
+        self._rng = rng
+        self._sign = 1 if shortest else -1
+        self._heap: list[tuple[float, float, int]] = []
+        self._by_rank = sorted(range(len(ranks)), key=lambda task: -ranks[task])
+        self._place = array("I", bytes(4 * len(ranks)))
+        for place, task in enumerate(self._by_rank):
+            self._place[task] = place
+        self.critical = max(ranks, default=0.0)  # c
+        self._begun = 0  # of those by rank, all before this one are begun
+        for task in tasks:
+            self.add(task)
+
+    def add(self, task: int) -> None:
+        heapq.heappush(self._heap, (self._sign * self.ranks[task], self._rng.random(), task))
+        self._begun = min(self._begun, self._place[task])
+
+    def take(self) -> int | None:
+        return heapq.heappop(self._heap)[2] if self._heap else None
+
+    def clear(self) -> None:
+        self._heap.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        return (task for _, _, task in self._heap)
+
+    @property
+    def next_rank(self) -> float:
+        """The rank of the task that comes next; 0 if there is none."""
+        return self._sign * self._heap[0][0] if self._heap else 0.0
+
+    def longest_left(self, begun: Callable[[int], bool]) -> float:
+        """The longest way to the end from a task that is not begun.
+
+        What is tried again comes through `add`, before what it had cut off, whose ranks are lower.
+        """
+        while self._begun < len(self._by_rank) and begun(self._by_rank[self._begun]):
+            self._begun += 1
+        if self._begun == len(self._by_rank):
+            return 0.0
+        return self.ranks[self._by_rank[self._begun]]
+
+
+def drawn(
+    order: Precedence | None,
+    tasks: Iterable[int],
+    rng: random.Random,
+    by: Order = Order.RANDOM,
+    ranks: Sequence[float] = (),
+) -> Ready:
+    """These tasks, to be begun in that order. Of a bag, whose ranks are alike, any is next."""
+    if order is None and isinstance(tasks, range) and len(tasks) >= MANY:
+        return InStretches(len(tasks), rng)
+    if order is None:
+        return AtRandom(tasks, rng)
+    if by is Order.RANDOM:
+        return PilotThenRandom(tasks, rng, order.step_of, len(order.graph.steps))
+    return ByRank(tasks, rng, ranks, shortest=by is Order.SHORTEST)

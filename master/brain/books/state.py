@@ -15,8 +15,8 @@ from bats.master.brain.books.choice import Choice
 from bats.master.brain.books.instances import Instances
 from bats.master.brain.books.ledger import Ledger
 from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.machine_pool import MachinePool
 from bats.master.brain.books.phase import MOVES, Phase
-from bats.master.brain.books.pool import MachinePool
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.taskbook import TaskBook
@@ -33,7 +33,7 @@ from bats.master.brain.protocol.commands import (
     KillTask,
     Pause,
 )
-from bats.master.brain.protocol.events import Allotted
+from bats.master.brain.protocol.events import Allotted, Order
 from bats.master.brain.protocol.settings import Settings
 
 if TYPE_CHECKING:
@@ -145,6 +145,8 @@ class Run:
         self.phase = Phase.SAMPLING
         order = None if settings.graph is None else Precedence(settings.graph)
         self.tasks = TaskBook(settings.tasks, self.rng, order)
+        self.open = settings.open  # more tasks may come
+        self.planned_tasks = settings.tasks  # that there were when it was last planned for all
         self.clusters = [ClusterState(k, o) for k, o in enumerate(settings.offerings)]
         self.pool = MachinePool(len(settings.offerings), settings.numbers_after)
         self.instances = Instances()
@@ -158,6 +160,8 @@ class Run:
         self.cap = Allotted(None)  # of what other bags leave of a cap it was told last
         self.waits_for_cap = False  # nothing is left of it, which the user has been told
         self.short_of_money = False  # the user has been told that the budget will not do
+        self.order = Order.RANDOM  # in which ready tasks are begun
+        self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
         self.progress = Progress()
         self.outcome: BagOutcome | None = None

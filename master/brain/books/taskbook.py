@@ -10,7 +10,8 @@ from typing import Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.precedence import Precedence
-from bats.master.brain.books.ready import AtRandom, PilotThenRandom, Ready
+from bats.master.brain.books.ready import ByRank, drawn
+from bats.master.brain.protocol.events import Order
 
 
 class TaskState(IntEnum):
@@ -107,6 +108,7 @@ class TaskBook:
         "_attempts",
         "_pooled",
         "_ready",
+        "_rng",
         "counts",
         "failures",
         "in_flight",
@@ -127,9 +129,8 @@ class TaskBook:
         self._pooled = bytearray(b"\1") * tasks  # whether a task can be drawn, or has ended since
         if order is not None:
             begin = self._block(order)
-        self._ready: Ready = AtRandom(begin, rng)
-        if order is not None:
-            self._ready = PilotThenRandom(begin, rng, order.step_of, len(order.graph.steps))
+        self._rng = rng
+        self._ready = drawn(order, begin, rng)
         self.running: dict[TaskId, list[Attempt]] = {}
         self.in_flight = 0  # attempts that run or are queued on a machine
         self.failures: dict[TaskId, int] = {}
@@ -139,6 +140,16 @@ class TaskBook:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def grow(self, count: int) -> None:
+        """Take in so many tasks more, which can be drawn at once; they wait for no other."""
+        first = len(self.states)
+        self.states.extend(bytes(count))
+        self._attempts.frombytes(bytes(2 * count))
+        self._pooled.extend(b"\1" * count)
+        self.counts[TaskState.WAITING] += count
+        for task in range(first, first + count):
+            self._ready.add(task)
 
     @property
     def waiting(self) -> int:
@@ -304,9 +315,28 @@ class TaskBook:
         if self.states[task] == TaskState.FAILED and task not in self.running:
             self.retry(task)
 
+    def arrange(self, by: Order, ranks: Sequence[float]) -> None:
+        """Draw ready tasks by these ranks from now on, or at random; without an order at random."""
+        ready = [task for task in self._ready if self.states[task] == TaskState.WAITING]
+        for task in self._ready:
+            self._pooled[task] = False
+        for task in ready:
+            self._pooled[task] = True
+        self._ready = drawn(self.order, ready, self._rng, by, ranks)
+
+    @property
+    def ranked(self) -> ByRank | None:
+        """The ready tasks, if they are drawn by rank."""
+        return self._ready if isinstance(self._ready, ByRank) else None
+
+    def is_begun(self, task: int) -> bool:
+        """True if it runs, has ended, or is given up."""
+        return self.states[task] not in (TaskState.WAITING, TaskState.BLOCKED)
+
     def waiting_of(self, step: int) -> int:
         """The tasks of a step that are not begun."""
-        assert self.order is not None
+        if self.order is None:
+            return self.waiting
         states = self.states[self.order.starts[step] : self.order.starts[step + 1]]
         return states.count(TaskState.WAITING) + states.count(TaskState.BLOCKED)
 
@@ -316,6 +346,13 @@ class TaskBook:
             return self.unfinished
         left = self.states.translate(_LEFT)
         return self.order.most_at_once(left, self.unfinished)
+
+    def level(self, generations: float) -> int:
+        """The most that may run at a time when tasks end one generation after the other."""
+        if self.order is None:
+            return self.unfinished
+        found = self.order.level(lambda task: self.states[task] == TaskState.DONE, generations)
+        return self.most_at_once() if found is None else found
 
     def soon_at_once(self, enough: int) -> int:
         """The most that may run at a time now, or when all that can run now has ended.

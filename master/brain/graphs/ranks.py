@@ -27,8 +27,8 @@ def downward(of: Neighbours, seconds: Sequence[float]) -> list[float]:
     return rank
 
 
-def longest_way(of: Graph, order: Sequence[int], seconds: Sequence[float]) -> float:
-    """c, in a graph with barriers; `order` has parents before children, done tasks take no time."""
+def through_barriers(of: Graph, order: Sequence[int], seconds: Sequence[float]) -> list[float]:
+    """r_u in a graph whose barriers are not written out; `order` has parents before children."""
     starts, flat = of.starts(), of.pairs()
     behind: dict[int, list[int]] = {}
     for before, after in of.barriers:
@@ -47,7 +47,12 @@ def longest_way(of: Graph, order: Sequence[int], seconds: Sequence[float]) -> fl
             below = max(below, rank[flat[2 * place + 1]])
         rank[task] = seconds[task] + below
         highest[step] = max(highest[step], rank[task])
-    return max(highest, default=0.0)
+    return rank
+
+
+def longest_way(of: Graph, order: Sequence[int], seconds: Sequence[float]) -> float:
+    """c, in a graph with barriers; done tasks take no time."""
+    return max(through_barriers(of, order, seconds), default=0.0)
 
 
 def critical_path(of: Neighbours, seconds: Sequence[float]) -> list[int]:

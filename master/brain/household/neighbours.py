@@ -7,17 +7,20 @@ is told that it may have more, the first has said what it took.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.resources import Resources
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
+from bats.master.brain.household.common_machines import slots_of, tasks_in
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (
     Allowance,
     Answer,
+    Arrange,
     Came,
     Capped,
     Closed,
@@ -29,6 +32,8 @@ from bats.master.brain.household.notices import (
     Needs,
     Notice,
     Opened,
+    Placed,
+    Progressed,
     Spent,
     TimePassed,
     Uses,
@@ -36,7 +41,8 @@ from bats.master.brain.household.notices import (
     Went,
 )
 from bats.master.brain.protocol.commands import WakeAt
-from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited
+from bats.master.brain.protocol.course import Course
+from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited, Ordered
 
 
 class Door(Protocol):
@@ -75,6 +81,7 @@ class Neighbour:
     places: Mapping[int, Place]  # by the numbers of its offerings
     needs: int = 0
     uses: dict[int, tuple[int, int]] = field(default_factory=dict)
+    course: Course | None = None
     committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
 
 
@@ -86,7 +93,7 @@ class Neighbours:
         wake: Callable[[float], None],
     ) -> None:
         self.household = household
-        self.machines: dict[MachineId, int] = {}  # common ones, and their slots
+        self.machines: dict[MachineId, Resources] = {}  # common ones, and what they have
         self.witness: Callable[[float, Notice, list[Answer]], None] | None = None
         self._clock = clock
         self._wake = wake  # calls `time_passed` at that time
@@ -99,7 +106,8 @@ class Neighbours:
 
     def open(self, *bags: tuple[Opened, Door, Mapping[int, Place]]) -> None:
         """Before they begin or go on, so that they are told first what they may have."""
-        for opened, door, places in bags:
+        for told, door, places in bags:
+            opened = replace(told, began=door.began, order=door.engine.order)
             self._bags[opened.bag] = neighbour = Neighbour(door, opened, places)
             self._notices.append(opened)
             for cluster, (place, most) in places.items():
@@ -119,15 +127,21 @@ class Neighbours:
     def weigh(self, bag: BagId, weight: float, priority: int) -> None:
         self.tell(Weighed(bag, weight, priority))
 
-    def came(self, machine: MachineId, slots: int, kind: str = "") -> None:
+    def place(self, placement: str) -> None:
+        """Let the placement of this name decide from now on. Raises UsageError for none."""
+        self.tell(Placed(placement))
+        for bag in list(self._bags):
+            self.look(bag)
+
+    def came(self, machine: MachineId, size: Resources, kind: str = "") -> None:
         """A common machine joined, or joined again: bags that run tasks there go on with them."""
-        self.machines[machine] = slots
+        self.machines[machine] = size
         running = tuple(
             (bag, fills)
             for bag, one in self._bags.items()
-            if (fills := one.door.engine.fills(machine) * one.opened.width)
+            if (fills := slots_of(one.door.engine.fills(machine), one.opened.task, size))
         )
-        self.tell(Came(machine, slots, kind, running))
+        self.tell(Came(machine, size.cpus, kind, running, size.memory_bytes, size.gpus))
         for bag in list(self._bags):
             self.look(bag)  # it was not asked for more than there was
 
@@ -150,9 +164,9 @@ class Neighbours:
 
     def _ask(self, bag: BagId) -> None:
         one = self._bags[bag]
-        engine, width = one.door.engine, one.opened.width
+        engine = one.door.engine
         alone = len(self._bags) == 1
-        needs = min(engine.needs * width, 1 if alone else self.household.slots)
+        needs = min(engine.needs, 1 if alone else self.household.slots)
         if needs != one.needs:
             one.needs = needs
             self._notices.append(Needs(bag, needs))
@@ -163,8 +177,13 @@ class Neighbours:
             if uses != one.uses[cluster]:
                 one.uses[cluster] = uses
                 self._notices.append(Uses(bag, place, *uses, most, most))
+        if self.household.placement.asks:
+            course = engine.course(self.household.placement.generations)
+            if course != one.course:
+                one.course = course
+                self._notices.append(Progressed(bag, course))
         for machine, said in self.household.leaving(bag).items():
-            fills = engine.fills(machine) * width
+            fills = slots_of(engine.fills(machine), one.opened.task, self.machines[machine])
             if fills != said:
                 self._notices.append(Fills(bag, machine, fills))
 
@@ -247,6 +266,9 @@ class Neighbours:
             case Allowance(bag, amount):
                 if bag in self._bags and amount == self.household.allowance(bag):
                     self._allow(self._bags[bag], answer)
+            case Arrange(bag, order):
+                if bag in self._bags and order is not self._bags[bag].door.engine.order:
+                    self._bags[bag].door.deliver(Ordered(order))
             case Limit(bag, place, machines):
                 if bag in self._bags and machines == self.household.limit(bag, place):
                     self._limit(self._bags[bag], place, machines)
@@ -256,7 +278,8 @@ class Neighbours:
         one.door.deliver(told)
 
     def _grant(self, one: Neighbour, machine: MachineId, slots: int) -> None:
-        engine, places = one.door.engine, slots // one.opened.width
+        engine = one.door.engine
+        places = tasks_in(slots, one.opened.task, self.machines[machine])
         known = engine.machine(machine)
         if known is None or not known.wanted:
             if places and engine.needs:

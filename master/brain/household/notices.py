@@ -1,11 +1,14 @@
 """Notices to the household. Times are seconds of the calendar, which all bags have in common."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.resources import Resources
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.protocol.commands import WakeAt
+from bats.master.brain.protocol.course import Course
+from bats.master.brain.protocol.events import Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,7 @@ class Opened:
     """A bag runs from now on, or goes on.
 
     `takes` are the kinds of common machines that can run its tasks, "" those started without a
-    kind; `width` is how many slots each of its tasks takes.
+    kind; `task` is what each of its tasks takes of a machine.
     """
 
     bag: BagId
@@ -21,15 +24,17 @@ class Opened:
     weight: float = 1.0
     priority: int = 0
     takes: tuple[str, ...] = ("",)
-    width: int = 1
+    task: Resources = field(default_factory=Resources)
+    began: float = 0.0
+    order: Order = Order.RANDOM  # in which it begins ready tasks, as far as it was told
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The bag could fill so many slots now, those included that it has."""
+    """The bag could run so many tasks now, those included that run."""
 
     bag: BagId
-    slots: int
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,12 @@ class Came:
     slots: int
     kind: str = ""
     running: tuple[tuple[BagId, int], ...] = ()  # the slots that each bag fills
+    memory_bytes: int = 0
+    gpus: int = 0
+
+    @property
+    def size(self) -> Resources:
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +137,21 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Slots go to bags, and tasks to slots, by the placement of this name from now on."""
+
+    placement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """The bag has this before it: told only while the placement asks."""
+
+    bag: BagId
+    course: Course
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The time that a `WakeAt` asked for has come."""
 
@@ -142,6 +168,8 @@ Notice = (
     | Uses
     | Capped
     | Committed
+    | Placed
+    | Progressed
     | TimePassed
 )
 
@@ -180,4 +208,12 @@ class Allowance:
     until: str = ""  # its window ends, in words; "" never
 
 
-Answer = Grant | Limit | Allowance | WakeAt
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """The bag begins its ready tasks in this order from now on."""
+
+    bag: BagId
+    order: Order
+
+
+Answer = Grant | Limit | Allowance | Arrange | WakeAt

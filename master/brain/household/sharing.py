@@ -13,6 +13,7 @@ from itertools import count, groupby
 from typing import Final, Generic, Protocol, TypeVar
 
 from bats.common.messages import BagId
+from bats.master.brain.protocol.course import Course
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,6 +34,8 @@ class Claim:
     served: float
     user_weight: float
     user_served: float
+    age: float = 0.0  # seconds since it began
+    course: Course | None = None  # None: it was not asked, or has not told yet
 
 
 Shares = Mapping[BagId, int]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from bats.master.brain.placement.workflow import Present
+from bats.master.brain.placement.arrived_workflow import Present
 
 
 class Pick(NamedTuple):

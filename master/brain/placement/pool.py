@@ -5,8 +5,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
 from bats.master.brain.placement.placer import Busy, Placer
-from bats.master.brain.placement.workflow import Present, Workflow
 
 
 class Arrived(NamedTuple):

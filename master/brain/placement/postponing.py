@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Forgetful, Pick, PoolView
-from bats.master.brain.placement.workflow import Present
 
 
 class OnlineManagement(Forgetful):

@@ -8,9 +8,9 @@ puts them on places. A place runs what is planned for it, and idles while that m
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Forgetful, Pick, PoolView
 from bats.master.brain.placement.plan import Plan
-from bats.master.brain.placement.workflow import Present
 
 Planned = tuple[Present, int]
 

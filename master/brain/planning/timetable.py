@@ -5,7 +5,8 @@ machines have begun at different times, and money may buy some an ATU more than 
 end F (the bag is empty, all tasks have begun) each machine is looked at by itself: what it still
 does if it leaves when its paid time ends, or at the last boundary before F, or stays through F.
 The cheapest of these steps are taken until all tasks are covered; F is the soonest for which the
-money suffices.
+money suffices. The last machine of the cheapest kind leaves when the work is done; a dearer one
+stays, and its time is room for error.
 
 A slot that is free after `ready` has begun (F - ready)/T + w tasks by F, w = (1 + c²)/2, c being
 spread over mean (Cox 1962); one that must leave at L loses w tasks' work. What still runs at F may
@@ -63,7 +64,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A number of machines of a group that are paid on, and for how many ATUs each."""
+    """The first so many machines of a group are paid on, each for so many ATUs or what follows."""
 
     group: Group
     count: int
@@ -255,12 +256,21 @@ def _until(g: Group, leaves: float, waste: float) -> float:
     return g.offering.slots * max(0.0, (leaves - g.ready) / g.mean_seconds - lost)
 
 
+def _enough(g: Group, tasks: float, waste: float) -> int:
+    """The fewest ATUs more in which a machine ends so many tasks more than without them."""
+    already = 0.0 if g.fresh else _until(g, g.paid, waste) - g.unfit
+    lost = min(waste, g.offering.atu_seconds / (2 * g.mean_seconds))
+    leaves = g.ready + ((already + tasks) / g.offering.slots + lost) * g.mean_seconds
+    return max(g.first_atus, math.ceil((leaves - g.paid) / g.offering.atu_seconds))
+
+
 def _by(end: float, groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
     """The cheapest way to empty the bag by `end`, if the money suffices for it."""
     waste = errand.waste
     left = errand.tasks
     expected = variance = 0.0  # of what the last tasks take beyond paid time
     cost = 0
+    cheap = cheapest_kinds(groups)
     steps: list[tuple[float, int, float, int, Group, int, float, float]] = []
     for g in groups:
         cost += g.count * g.owed
@@ -298,10 +308,16 @@ def _by(end: float, groups: Sequence[Group], errand: Errand, money: Money) -> Ti
             steps.append((-worth, 1, gain, more * price, g, bought + more, mean * price, spread))
     steps.sort(key=lambda step: step[:2])
     stays: list[Stay] = []
-    for _, _, gain, each, g, atus, tail, spread in steps:
+    for _, through_the_end, gain, each, g, atus, tail, spread in steps:
         if left <= 0:
             break
         count = min(g.count, math.ceil(left / gain))
+        if not through_the_end and g.cluster in cheap and count * gain > left:
+            count -= 1
+            few = min(atus, _enough(g, left - count * gain, waste))
+            stays.append(Stay(g, count + 1, few))
+            cost += few * g.offering.price
+            left = count * gain
         left -= count * gain
         cost += count * each
         expected += count * tail

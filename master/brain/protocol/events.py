@@ -1,7 +1,7 @@
 """Events of a run. Each is a fact of the journal; the time comes beside it."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import NamedTuple, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
@@ -150,6 +150,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """The user adds so many tasks to an open bag; they are numbered on."""
+
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllAdded:
+    """The user adds no more: the bag ends when its tasks have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Foretold:
     """The answer to `Foretell`: what the schedules come to, with bounds; none if nobody knows."""
 
@@ -221,6 +233,21 @@ class Allotted:
     until: str = ""  # its window ends, in words; "" never
 
 
+class Order(StrEnum):
+    """Ways to choose among tasks that wait for nothing but a machine."""
+
+    RANDOM = "random"
+    LONGEST = "longest"  # the way from it to the end of the bag, first
+    SHORTEST = "shortest"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Ready tasks are begun in this order from now on, as the placement of the master says."""
+
+    order: Order
+
+
 # --- what the store says beside the journal, to an engine that would have decided otherwise -------
 
 
@@ -263,6 +290,8 @@ Event = (
     | Foretold
     | Allowed
     | LeftOut
+    | Added
+    | AllAdded
     | Cancelled
     | Retried
     | Suspended
@@ -272,6 +301,7 @@ Event = (
     | Granted
     | Limited
     | Allotted
+    | Ordered
     | Asked
     | GivenUp
     | Closed

@@ -26,11 +26,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """`edges` are pairs of parent and child, by rising parent, four bytes each, low ones first."""
+    """`edges` are pairs of parent and child, by rising parent, four bytes each, low ones first.
+
+    `seconds` is what each task took once, as floats of four bytes; empty when nobody knows.
+    """
 
     steps: tuple[Step, ...]
     barriers: tuple[tuple[int, int], ...] = ()  # all of the first step before any of the second
     edges: bytes = b""
+    seconds: bytes = b""
 
     @property
     def tasks(self) -> int:
@@ -52,11 +56,16 @@ class Graph:
             flat.byteswap()
         return flat
 
+    def took(self) -> "array[float]":
+        """The seconds that each task took once; 0 of one of which nobody knows."""
+        return unpacked_seconds(self.seconds) if self.seconds else array("f", bytes(4 * self.tasks))
+
     def to_plain(self) -> dict[str, Any]:
         return {
             "steps": [[step.name, step.tasks, step.retries] for step in self.steps],
             "barriers": [list(pair) for pair in self.barriers],
             "edges": self.edges,
+            "seconds": self.seconds,
         }
 
 
@@ -78,10 +87,32 @@ def graph_from(plain: Mapping[str, Any]) -> Graph:
         tuple(Step(str(name), int(tasks), retries) for name, tasks, retries in plain["steps"]),
         tuple((int(before), int(after)) for before, after in plain["barriers"]),
         bytes(plain["edges"]),
+        bytes(plain.get("seconds", b"")),  # not told until 0.1.0
     )
     if len(made.edges) % 8:
         raise ValueError("half an edge")
+    if len(made.seconds) not in {0, 4 * made.tasks}:
+        raise ValueError("runtimes of other tasks")
     return made
+
+
+def packed_seconds(seconds: Iterable[float]) -> bytes:
+    """Runtimes as a graph holds them; empty if none is known."""
+    flat = array("f", seconds)
+    if not any(flat):
+        return b""
+    if sys.byteorder == "big":
+        flat.byteswap()
+    return flat.tobytes()
+
+
+def unpacked_seconds(packed: bytes) -> "array[float]":
+    flat = array("f")
+    assert flat.itemsize == 4
+    flat.frombytes(packed)
+    if sys.byteorder == "big":
+        flat.byteswap()
+    return flat
 
 
 def worked_off(of: Graph) -> list[int]:

@@ -11,6 +11,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -30,6 +32,8 @@ from bats.master.brain.protocol.events import (
     Joined,
     LeftOut,
     Limited,
+    Order,
+    Ordered,
     Resumed,
     Retried,
     Returned,
@@ -68,6 +72,9 @@ CODES: Final[Mapping[type, int]] = {
     LeftOut: 20,
     Suspended: 21,
     Allotted: 22,
+    Ordered: 23,
+    Added: 24,
+    AllAdded: 25,
 }
 """Written to disk: never change one, only add."""
 
@@ -116,6 +123,9 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     20: lambda tasks: LeftOut(tuple(map(TaskId, tasks))),
     21: Suspended,
     22: Allotted,
+    23: lambda order: Ordered(Order(order)),
+    24: Added,
+    25: AllAdded,
 }
 
 
@@ -137,7 +147,7 @@ def plain(event: Event) -> list[Any]:
     written: list[Any] = [CODES[type(event)]]
     for part in fields(event):
         value = getattr(event, part.name)
-        written.append(value.value if isinstance(value, Cause) else value)
+        written.append(value.value if isinstance(value, Cause | Order) else value)
     return written
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -25,6 +27,7 @@ from bats.master.brain.protocol.events import (
     Joined,
     LeftOut,
     Limited,
+    Ordered,
     Resumed,
     Retried,
     Returned,
@@ -34,6 +37,7 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.rules import (
+    adding,
     capping,
     choosing,
     dispatch,
@@ -43,7 +47,7 @@ from bats.master.brain.rules import (
     sampling,
     user_orders,
 )
-from bats.master.brain.rules.machines import fleet, life, shares
+from bats.master.brain.rules.machines import hiring, life, shares
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -53,7 +57,7 @@ def _begin(run: Run, _: Begin) -> None:
 
 
 def _set_aside(run: Run, event: SetAside) -> None:
-    fleet.set_aside(run, run.clusters[event.cluster], event.reason)
+    hiring.set_aside(run, run.clusters[event.cluster], event.reason)
     if run.phase is Phase.EXECUTING:
         replanning.replan(run, "an offering was set aside")
 
@@ -77,6 +81,8 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Foretold: choosing.foretold,
     Allowed: choosing.allow,
     LeftOut: user_orders.left_out,
+    Added: adding.added,
+    AllAdded: adding.all_added,
     Cancelled: user_orders.cancelled,
     Retried: user_orders.retried,
     Suspended: user_orders.suspended,
@@ -86,6 +92,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Granted: shares.granted,
     Limited: shares.limited,
     Allotted: capping.allotted,
+    Ordered: user_orders.ordered,
     Asked: recorded_facts.asked,
     GivenUp: recorded_facts.given_up,
     Closed: recorded_facts.closed,

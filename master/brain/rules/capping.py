@@ -7,7 +7,7 @@ from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.protocol.events import Allotted
 from bats.master.brain.rules import dispatch, replanning, sampling
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views.told.under_cap import held_up
 
 
@@ -24,7 +24,7 @@ def allotted(run: Run, event: Allotted) -> None:
     if less or not run.begun or run.phase not in dispatch.BUSY_PHASES or run.pause is not None:
         return
     waited = run.waits_for_cap
-    if waited and not any(c.startable and fleet.pays_for(run, c) for c in run.clusters):
+    if waited and not any(c.startable and hiring.pays_for(run, c) for c in run.clusters):
         return
     run.waits_for_cap = False
     if waited:

@@ -10,8 +10,8 @@ from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.paid_time import Copies
 from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
 from bats.master.brain.protocol.events import AnyEnding, Cause, Collecting, Ended, Ending
-from bats.master.brain.rules import pausing, replicating, sampling, standstill
-from bats.master.brain.rules.machines import fleet, reserving
+from bats.master.brain.rules import pausing, sampling, standstill
+from bats.master.brain.rules.machines import hiring, replicating, reserving
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512
@@ -27,7 +27,7 @@ def fill(run: Run, machine: Machine) -> None:
         return
     if machine.draining:
         if not machine.load and not machine.collecting:
-            fleet.stop(run, machine, machine.draining)
+            hiring.stop(run, machine, machine.draining)
         return
     if run.pause is not None:
         pausing.rest(run, machine)
@@ -49,7 +49,7 @@ def fill(run: Run, machine: Machine) -> None:
         orders.append((attempt.task, attempt.attempt))
     if orders:
         run.out.append(RunTasks(machine.id, tuple(orders)))
-        fleet.mind_lease(run, machine)
+        hiring.mind_lease(run, machine)
     if machine.load < machine.slots:
         run.pool.idle[machine.id] = None
     if not machine.load and not was_idle:

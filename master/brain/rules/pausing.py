@@ -15,7 +15,7 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask, Pause, Paused
 from bats.master.brain.rules import replanning, sampling
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 
 REASON: Final = "the bag is paused"
 """The reason for which machines of a paused run end."""
@@ -58,7 +58,7 @@ def pause(
         for attempt in machine.queued:
             run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
         if machine.state is MachineState.REQUESTED and machine.charged_since is None:
-            fleet.stop(run, machine, REASON)
+            hiring.stop(run, machine, REASON)
         else:
             run.pool.hungry[machine.id] = None
 
@@ -70,7 +70,7 @@ def rest(run: Run, machine: Machine) -> None:
     """
     used = machine.load or machine.collecting
     if machine.offering.free and not used:
-        fleet.stop(run, machine, REASON)
+        hiring.stop(run, machine, REASON)
         return
     run.pool.idle[machine.id] = None
     if not used:
@@ -88,7 +88,7 @@ def resume(run: Run) -> None:
         for task in run.progress.alike.tasks:
             run.tasks.forgive(task)
     run.say(words)
-    run.progress.resumed_at = run.next_monitor = run.progress.ended_last = run.now
+    run.progress.waited_since = run.next_monitor = run.progress.ended_last = run.now
     run.progress.spent_then, run.progress.fruitless = None, 0
     arm(run)
     replanning.keep_free_machines(run)
@@ -120,7 +120,7 @@ def _take_up_the_sample(run: Run, machines: tuple[int, ...]) -> None:
             ]
             sample.open[k].update(wanted)
             sample.left[k] += wanted
-        fleet.start(run, k, count - len(run.pool.staying(k)))
+        hiring.start(run, k, count - len(run.pool.staying(k)))
 
 
 def arm(run: Run) -> None:

@@ -7,7 +7,7 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.policies.provisioning import Aim
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.rules.machines.carrying_out import adopt, follow
 from bats.master.brain.views.outlook import Outlook, outlook
 from bats.master.brain.views.prospects import Ahead, can_hire, money_left
@@ -69,4 +69,4 @@ def keep_free_machines(run: Run) -> None:
         if c.startable and c.offering.free:
             useful = math.ceil(run.tasks.unfinished / c.offering.slots)
             wanted = min(c.offering.max_machines, useful)
-            fleet.start(run, c.index, wanted - len(run.pool.staying(c.index)))
+            hiring.start(run, c.index, wanted - len(run.pool.staying(c.index)))

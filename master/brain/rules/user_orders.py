@@ -1,13 +1,28 @@
-"""Orders of the user to a bag that has begun: do without tasks, end, try again, stand still."""
+"""Orders of the user to a bag: what to do without, when to end, what comes first, and others."""
+
+from typing import Final
 
 from bats.common.messages import TaskId
 from bats.common.units import counted
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.graphs.ranks import through_barriers
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.events import Cancelled, LeftOut, Resumed, Retried, Suspended
+from bats.master.brain.protocol.events import (
+    Cancelled,
+    LeftOut,
+    Order,
+    Ordered,
+    Resumed,
+    Retried,
+    Suspended,
+)
 from bats.master.brain.rules import choosing, dispatch, pausing, replanning, sampling
+from bats.master.brain.views.order.bag_course import task_seconds
+
+RANKED_AGAIN: Final = 4
+"""Times as many tasks are done when ranks are worked out anew: a whole life asks for few."""
 
 
 def left_out(run: Run, event: LeftOut) -> None:
@@ -58,3 +73,34 @@ def suspended(run: Run, event: Suspended) -> None:
 
 def resumed(run: Run, _: Resumed) -> None:
     pausing.resume(run)
+
+
+def ordered(run: Run, event: Ordered) -> None:
+    """Ready tasks are begun in this order; what the sample has set apart goes on."""
+    if event.order is run.order:
+        return
+    run.order = event.order
+    _arrange(run)
+    run.say(_WORDS[event.order])
+
+
+def rank_anew(run: Run) -> None:
+    """Rank tasks by what is known of their runtimes by now, if that is much more."""
+    if run.order is not Order.RANDOM and run.tasks.done >= max(1, RANKED_AGAIN * run.ranked_at):
+        _arrange(run)
+
+
+def _arrange(run: Run) -> None:
+    run.ranked_at = run.tasks.done
+    ranks: list[float] = []
+    order = run.tasks.order
+    if order is not None and run.order is not Order.RANDOM:
+        ranks = through_barriers(order.graph, order.in_order(), task_seconds(run, order.graph))
+    run.tasks.arrange(run.order, ranks)
+
+
+_WORDS: Final = {
+    Order.RANDOM: "ready tasks are begun in no order, as the placement says",
+    Order.LONGEST: "ready tasks with the longest way to the end go first, as the placement says",
+    Order.SHORTEST: "ready tasks with the shortest way to the end go first, as the placement says",
+}

@@ -19,7 +19,7 @@ from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import Planner
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import Pause
-from bats.master.brain.protocol.events import Allotted
+from bats.master.brain.protocol.events import Allotted, Order
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.views.machine_views import (
     ClusterView,
@@ -165,6 +165,11 @@ class RunView(Protocol):
     def due_at(self) -> float | None: ...
     @property
     def phase(self) -> Phase: ...
+    @property
+    def order(self) -> Order:
+        """The order in which ready tasks are begun."""
+        ...
+
     @property
     def tasks(self) -> TasksView: ...
     @property

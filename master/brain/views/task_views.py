@@ -1,6 +1,6 @@
 """Tasks and attempts at them, as policies see them: they can only be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -36,6 +36,16 @@ class AttemptView(Protocol):
     def sampling(self) -> bool:
         """True if it is wanted for its runtime even when the task is done elsewhere."""
         ...
+
+
+class RankedView(Protocol):
+    """Ready tasks by the way to the end from each."""
+
+    @property
+    def critical(self) -> float: ...
+    @property
+    def next_rank(self) -> float: ...
+    def longest_left(self, begun: Callable[[int], bool]) -> float: ...
 
 
 class TasksView(Protocol):
@@ -75,6 +85,16 @@ class TasksView(Protocol):
     def in_flight(self) -> int: ...
     def pooled(self) -> AbstractSet[int]:
         """The tasks that wait for a machine alone."""
+        ...
+
+    @property
+    def ranked(self) -> "RankedView | None":
+        """The ready tasks, if they are begun by rank."""
+        ...
+
+    def is_begun(self, task: int) -> bool: ...
+    def level(self, generations: float) -> int:
+        """The most that may run at a time when tasks end one generation after the other."""
         ...
 
     def waiting_of(self, step: int) -> int:

@@ -14,7 +14,7 @@ from bats.master.cli.display.formatting import amount, duration, table
 
 if TYPE_CHECKING:
     from bats.deploy.trial import Trial
-    from bats.master.clouds.clouds import Clouds
+    from bats.master.clouds.clouds_in_python import Clouds
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
@@ -106,7 +106,7 @@ def init(common: Common) -> None:
 @common
 def show(common: Common, file: Path | None, script: str | None) -> None:
     """Shows the offerings of a clouds file (default: the one that `bats run` would use)."""
-    from bats.master.clouds.reading import clouds as read
+    from bats.master.clouds.clouds_reading import clouds as read
 
     found = read(file or "")
     if script is not None:
@@ -123,14 +123,14 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
             one.name,
             one.backend,
             one.max_machines,
-            one.slots,
+            str(one.machine),
             amount(one.price, found.currency),
             duration(one.atu_seconds),
             one.priced,
         )
         for one in found.offerings
     ]
-    head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU", "priced")
+    head = ("offering", "back end", "machines", "each has", "price of an ATU", "ATU", "priced")
     said = f"{found.path or 'no clouds file: this computer'}\n" + table(head, rows)
     common.facts(facts, lambda: said)
 
@@ -169,7 +169,7 @@ def check(
     What that costs is told; machines of an offering that has no price cost nothing.
     """
     from bats.master.clouds.checking import check as try_all
-    from bats.master.clouds.reading import clouds as read
+    from bats.master.clouds.clouds_reading import clouds as read
 
     found = read(file or "")
     if strange := set(only) - {one.name for one in found.offerings}:
@@ -219,7 +219,7 @@ _PARTS: Final[Mapping[str, Callable[["Trial"], float]]] = {
 def prices(common: Common, file: Path | None, write: bool) -> int:
     """Looks up what machines cost now, where providers tell, and compares it with the file."""
     from bats.master.clouds import pricing
-    from bats.master.clouds.reading import clouds as read
+    from bats.master.clouds.clouds_reading import clouds as read
 
     found = read(file or "")
     told = run(pricing.look_up(found.offerings, common.state))

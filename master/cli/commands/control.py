@@ -1,4 +1,4 @@
-"""`bats allow`, `cancel`, `pause` and the like: the user's word to a bag; `bats cap`: to all."""
+"""`bats allow`, `cancel`, `pause`: the user's word to a bag; `bats cap`, `placement`: to all."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,18 +14,20 @@ from bats.master.api.requests import (
     Cancel,
     GetBags,
     GetCaps,
+    GetPlacement,
     LeaveOut,
     Pause,
     RemoveCap,
     Resume,
     Retry,
     SetCap,
+    SetPlacement,
     Weigh,
 )
 from bats.master.cli.access import has_store
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.caps import in_words as caps_in_words
-from bats.master.cli.display.formatting import amount, count
+from bats.master.cli.display.caps_table import in_words as caps_in_words
+from bats.master.cli.display.formatting import amount, count, table
 from bats.master.cli.questions import BagName, ask, bag_argument, change, limits
 from bats.master.client import Bag, Client
 
@@ -171,6 +173,33 @@ def weigh(common: Common, bag: int | str, weight: int | None, priority: int | No
 
 @command(
     examples="""
+bats placement                     which one decides, and which there are
+bats placement critical-path       the first bag, its task of the longest way to the end
+bats placement reserve:0.8         keeps slots for bags that came earlier
+bats placement random              as usual: bags share, tasks go by chance
+"""
+)
+@click.argument("name", default="")
+@common
+def placement(common: Common, name: str) -> None:
+    """Says which task of which bag goes first on the machines that all bags use.
+
+    It changes while bags run: at once for what begins next, never for what runs. The thesis's short
+    names are known, too: bf, cpp, fwp, fdws, hr, sr, slop:F, fes:N.
+    """
+    told = ask(common, SetPlacement(placement=name)) if name else ask(common, GetPlacement())
+    rows = [(_mark(told["placement"], one["name"]), one["words"]) for one in told["known"]]
+    common.facts(
+        told, lambda: told["placement"] if common.quiet else table(("placement", ""), rows)
+    )
+
+
+def _mark(chosen: str, name: str) -> str:
+    return f"* {chosen}" if chosen.partition(":")[0] == name else f"  {name}"
+
+
+@command(
+    examples="""
 bats resume                the newest bag; if that is done, the newest that stands still
 bats resume 3
 """
@@ -208,14 +237,14 @@ def to_resume(bags: Sequence[replies.BagLine]) -> int | str:
 
 def _here(common: Common, bag: int | str) -> int:
     """Under a master of this process's own."""
-    from bats.master.bag import OPEN, PAUSED, bag_from
-    from bats.master.cli.commands.run import Place, Run, is_person
+    from bats.master.bag import OPEN, PAUSED, read_bag
+    from bats.master.cli.own_master import Place, Run, is_person
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:
         number = find_bag(reader, bag)
-        known = bag_from(reader.bag(number))
+        known = read_bag(reader, number)
 
     async def begun(client: Client, _: str) -> int:
         if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves

@@ -13,7 +13,15 @@ from bats.common.errors import BatsError, UsageError
 from bats.common.messages import Chunk, Reply, Request
 from bats.common.wire.codec import encode
 from bats.master.queries.by_verb import QUERIES
-from bats.master.service.api import caps, changes, hand_workers, rights, users
+from bats.master.service.api import (
+    additions,
+    cap_requests,
+    changes,
+    hand_workers,
+    placement_requests,
+    rights,
+    users,
+)
 from bats.master.service.api.call import Call, Service
 from bats.master.service.wire.router import Router
 
@@ -37,6 +45,8 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
     "choose": changes.choose,
     "allow": changes.allow,
     "drop": changes.drop,
+    "add": additions.add,
+    "close": additions.close,
     "retry": changes.retry,
     "pause": changes.pause,
     "weigh": changes.weigh,
@@ -50,9 +60,11 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
     "dismiss": users.dismiss,
     "workers": hand_workers.workers,
     "revoke": hand_workers.revoke,
-    "caps": caps.caps,
-    "cap": caps.set_cap,
-    "uncap": caps.remove_cap,
+    "caps": cap_requests.caps,
+    "cap": cap_requests.set_cap,
+    "uncap": cap_requests.remove_cap,
+    "placement": placement_requests.placement,
+    "place": placement_requests.place,
     "snapshot": changes.snapshot,
     "shutdown": changes.shutdown,
 }

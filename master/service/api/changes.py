@@ -47,11 +47,11 @@ from bats.master.service.api.call import Call
 from bats.master.service.api.submission import (
     MOST_WEIGHT,
     RULES,
-    bag_from_body,
+    bag_of,
     is_rule,
     make_output_folder,
 )
-from bats.master.service.bags.experience import experienced
+from bats.master.service.bags.earlier_bags import experienced
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.orphans import Handling
 from bats.master.service.machines.unattended import places
@@ -67,9 +67,8 @@ async def submit(call: Call, want: Submit) -> replies.Submitted:
         raise UsageError(service.trouble)
     loop = asyncio.get_running_loop()
     number = service.store.new_bag()
-    after = [await call.bag(one) for one in want.settings.get("after") or ()]
-    settings = {**want.settings, "after": after}
-    bag = await loop.run_in_executor(None, bag_from_body, settings, number, service.options)
+    after = [await call.bag(one) for one in want.after or ()]
+    bag = await loop.run_in_executor(None, bag_of, want, number, service.options, after)
     bag = await call.read(partial(experienced, bag))
     bag.user = call.user
     if refusal := service.bags.caps.refusal(bag):

@@ -8,6 +8,7 @@ OF_USERS: Final = frozenset(
     {
         "bags",
         "caps",
+        "placement",
         # of bags of their own, which `Question.bag` holds them to
         "status",
         "wait",
@@ -27,6 +28,8 @@ OF_USERS: Final = frozenset(
         "choose",
         "allow",
         "drop",
+        "add",
+        "close",
         "retry",
         "pause",
         "resume",

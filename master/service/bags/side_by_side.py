@@ -17,8 +17,10 @@ from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Opened, Spent
+from bats.master.brain.household.placements import placement
 from bats.master.brain.protocol.events import Cause, Event
 from bats.master.service.bags.clock import Calendar
+from bats.master.service.bags.placement_file import PlacementFile
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
@@ -28,9 +30,10 @@ log = structlog.get_logger()
 
 
 class SideBySide:
-    def __init__(self, workers: Workers, sharing: str) -> None:
+    def __init__(self, workers: Workers, sharing: str, placement: PlacementFile) -> None:
         self.runners: dict[BagId, Runner] = {}  # of the bags that run
-        self.household = Household(sharing)
+        self.household = Household(sharing, placement_name=placement.read())
+        self._placement = placement
         self._workers = workers
         self._loop = asyncio.get_running_loop()
         self.calendar = Calendar()
@@ -66,6 +69,14 @@ class SideBySide:
         if bag.id in self.runners:
             self._neighbours.weigh(bag.id, bag.standing.weight, bag.standing.priority)
 
+    def place(self, name: str) -> None:
+        """Let the placement of this name decide from now on. Raises UsageError for none."""
+        chosen = placement(name).name
+        self._placement.keep(chosen)
+        if chosen != self.household.placement.name:
+            log.info("placement", name=chosen)
+            self._neighbours.place(chosen)
+
     def look(self, runner: Runner) -> None:
         """Something has happened to it, by which its needs may have changed."""
         self._neighbours.look(runner.id)
@@ -84,9 +95,9 @@ class SideBySide:
             holds = sum(attempt.bag == runner.id for attempt in worker.holding)
             cluster = cluster_for(runner.bag, worker)
             if cluster is not None and (runner.machines.wants(machine) or holds):
-                width = runner.bag.settings.task_slots
-                runner.machines.joined(worker, cluster, worker.slots // width if alone else holds)
-        self._neighbours.came(machine, worker.slots, worker.offering)
+                places = worker.size.holds(runner.bag.settings.task) if alone else holds
+                runner.machines.joined(worker, cluster, places)
+        self._neighbours.came(machine, worker.size, worker.offering)
         if not any(runner.machines.wants(machine) for runner in self.runners.values()):
             self._tell_why_it_waits(worker)
 
@@ -158,7 +169,7 @@ class _Door:
 def cluster_for(bag: Bag, worker: Worker) -> int | None:
     """The offering of a worker: the one it names, else the bag's for hand-started ones."""
     offerings = bag.settings.offerings
-    if worker.slots < bag.settings.task_slots:
+    if not worker.size.holds(bag.settings.task):
         return None
     if worker.offering:
         return next((k for k, o in enumerate(offerings) if o.name == worker.offering), None)
@@ -172,7 +183,7 @@ def _opened(bag: Bag) -> Opened:
     unnamed = [""] if any(one.free or one.backend == MANUAL for one in offerings) else []
     takes = (*unnamed, *(str(one.name) for one in offerings))
     weight, priority, _ = bag.standing
-    return Opened(bag.id, bag.user, weight, priority, takes, bag.settings.task_slots)
+    return Opened(bag.id, bag.user, weight, priority, takes, bag.settings.task)
 
 
 def _places(bag: Bag) -> dict[int, Place]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
+from bats.common.resources import Resources
 
 
 class Work(Protocol):
@@ -53,18 +54,23 @@ class Worker:
         "running",
         "sealed",
         "silent",
-        "slots",
+        "size",
         "steps",
         "stored",
     )
 
     def __init__(
-        self, machine: MachineId, route: bytes, incarnation: str, slots: int, offering: str
+        self,
+        machine: MachineId,
+        route: bytes,
+        incarnation: str,
+        size: Resources,
+        offering: str = "",
     ) -> None:
         self.machine = machine
         self.route = route
         self.incarnation = incarnation  # one per daemon process
-        self.slots = slots
+        self.size = size
         self.offering = offering  # that a worker started by hand wants to count as
         self.limits = ""  # how it holds tasks to those of their bag
         self.host = ""

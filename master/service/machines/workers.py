@@ -27,7 +27,7 @@ from bats.common.messages import (
     Welcome,
 )
 from bats.common.wire.codec import encode
-from bats.master.api.replies.machines import WorkerLine
+from bats.master.api.replies.machine_replies import WorkerLine
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.acknowledgements import Acknowledgements
 from bats.master.service.machines.worker import Letter, Work, Worker
@@ -75,7 +75,9 @@ class Workers:
             {
                 "machine": worker.machine,
                 "host": worker.host,
-                "slots": worker.slots,
+                "slots": worker.size.cpus,
+                "memory_bytes": worker.size.memory_bytes,
+                "gpus": worker.size.gpus,
                 "running": len(worker.running),
                 "silent": worker.silent,
                 "heard_seconds_ago": self._loop.time() - worker.heard_at,

@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from bats.master.brain.graphs.adjacency import Neighbours, neighbours
 from bats.master.brain.graphs.ranks import upward
-from bats.master.brain.placement.by_name import placer
+from bats.master.brain.placement.arrived_workflow import Workflow
+from bats.master.brain.placement.placers import placer
 from bats.master.brain.placement.pool import Arrived, Completed, Pool
-from bats.master.brain.placement.workflow import Workflow
 from bats.master.simulate.workflows.generated import Generated
 
 Estimating = Callable[[Generated, Generator], Sequence[float]]

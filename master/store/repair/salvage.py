@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError, UsageError
-from bats.master.store import blobs, database, journal, results
+from bats.master.store import blobs, database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
 from bats.master.store.repair.soundness import Findings, inspect
 
-_TABLES: Final = ("bags", "results", "attempts", "machines", "decisions")
+_TABLES: Final = ("bags", "results", "attempts", "machines", "decisions", "additions")
 _CHECKED: Final = ("results", "attempts")
 
 
@@ -45,20 +45,20 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
         new.execute("UPDATE meta SET value = ? WHERE key = 'master'", meta)
     for table in _TABLES:
         for _, *row in remnants.rows_from_both_ends(old, "rowid, *", table):
-            if table not in _CHECKED or results.intact(tuple(row)):
+            if table not in _CHECKED or result_rows.intact(tuple(row)):
                 _insert(new, table, row)
     for (bag,) in new.execute("SELECT id FROM bags").fetchall():
         events = chain.from_iterable(_intact(old, bag))
         first = 0
-        while flat := list(islice(events, 2 * journal.CHUNK_EVENTS)):
-            for chunk in journal.chunks(bag, first, flat):
+        while flat := list(islice(events, 2 * journal_chunks.CHUNK_EVENTS)):
+            for chunk in journal_chunks.chunks(bag, first, flat):
                 _insert(new, "journal", chunk)
             first += len(flat) // 2
 
 
 def _intact(db: sqlite3.Connection, bag: int) -> Iterator[tuple[float, bytes]]:
     with contextlib.suppress(StoreDamagedError):
-        for _, time, event in journal.read(db, bag):
+        for _, time, event in journal_chunks.read(db, bag):
             yield time, event
 
 

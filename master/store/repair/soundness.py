@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store import database, journal, results
+from bats.master.store import database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
-from bats.master.store.rows import bag_checksum
+from bats.master.store.rows import addition_checksum, bag_checksum
 from bats.master.store.writing import mark
 
 CHECK_SECONDS: Final = 2.0
 """Seconds that a starting master looks at the structure of the file: some 300 MB."""
 
 _BAG: Final = "id, name, tasks, spec, settings, crc"
-_RESULT: Final = ", ".join(results.COLUMNS)
+_RESULT: Final = ", ".join(result_rows.COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +141,29 @@ def _damage(error: sqlite3.DatabaseError, folder: Path) -> str:
 def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
     for bag, name, tasks, spec, settings, crc in remnants.rows_from_both_ends(db, _BAG, "bags"):
         rows = remnants.rows_from_both_ends(db, _RESULT, "results", *database.keys_of(bag))
-        counted = Counter(map(results.intact, rows))
+        counted = Counter(map(result_rows.intact, rows))
         damage = [] if bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
         if counted[False]:
             damage.append(f"{counted[False]} more results are damaged")
+        if _additions_damaged(db, bag):
+            damage.append("tasks that were added to it are damaged")
         events = 0
         try:
-            for number, _, _ in journal.read(db, bag):
+            for number, _, _ in journal_chunks.read(db, bag):
                 events = number + 1
         except StoreDamagedError as error:
             damage.append(str(error).removesuffix("."))
         yield BagFindings(bag, name, tasks, counted[True], events, "; ".join(damage))
+
+
+def _additions_damaged(db: sqlite3.Connection, bag: int) -> bool:
+    columns, keys = "id, tasks, name, space, crc", database.keys_of(bag)
+    return any(
+        addition_checksum(tasks, name, space) != crc
+        for _, tasks, name, space, crc in remnants.rows_from_both_ends(
+            db, columns, "additions", *keys
+        )
+    )
 
 
 def _remains(folder: Path) -> str:

@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from bats.master.store import journal
+from bats.master.store import journal_chunks
 from bats.master.store.database import SHIFT, key
 
 FILE: Final = "mark"
@@ -47,7 +47,7 @@ def lost(db: sqlite3.Connection, folder: Path) -> str:
     if check != _check(at):  # torn by a power cut: tells nothing
         return ""
     bag = at >> SHIFT
-    missing = at - key(bag, 0) - journal.length(db, bag)
+    missing = at - key(bag, 0) - journal_chunks.length(db, bag)
     if missing <= 0:
         return ""
     return (

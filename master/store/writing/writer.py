@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bats.common.messages import BagId
-from bats.master.store import journal
+from bats.master.store import journal_chunks
 from bats.master.store.database import key
 from bats.master.store.writing.mark import Mark
 from bats.master.store.writing.statements import Step, write_chunks
@@ -53,10 +53,10 @@ class Writer:
         for bag, told in batch.events.items():
             first, events = self._open.get(bag, (told[0], []))
             events = events + told[1]
-            chunks += journal.chunks(bag, first, events)
+            chunks += journal_chunks.chunks(bag, first, events)
             last = chunks[-1]
             high = last.id + last.events
-            if len(last.data) < journal.OPEN_BYTES:
+            if len(last.data) < journal_chunks.OPEN_BYTES:
                 still_open[bag] = (last.id - key(bag, 0), events[-2 * last.events :])
         self._db.execute("BEGIN IMMEDIATE")
         try:

@@ -59,6 +59,7 @@ def workflow_from(listed: TaskList, emulation: Emulation | None = None) -> Workf
     Tasks of a step are put side by side; they keep their ids as the parameter `id`.
     """
     tasks = _by_step(listed.tasks)
+    speedup = 1.0 if emulation is None else emulation.speedup
     groups: dict[tuple[str, int | None], list[ListedTask]] = {}
     for task in tasks:
         groups.setdefault((task.step, task.retries), []).append(task)
@@ -84,7 +85,7 @@ def workflow_from(listed: TaskList, emulation: Emulation | None = None) -> Workf
         name=listed.name,
         base=listed.folder,
         notes=listed.notes + _about_files(listed, emulation),
-        seconds=tuple(task.seconds or 0.0 for task in numbered),
+        seconds=tuple((task.seconds or 0.0) / speedup for task in numbered),
     )
 
 

@@ -2,15 +2,16 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from itertools import accumulate
 from typing import Any, Final
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
-from bats.master.brain.protocol.graph import Graph
+from bats.common.resources import Resources
+from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of
 
@@ -36,7 +37,7 @@ class Workflow:
     base: str = ""  # the folder that `inputs` are named from
     max_failures: int = 0
     replicate: bool = True
-    slots: int = 1
+    slots: int = 1  # of each task, as version 0.1.0 said it; steps say their own
     at_once: int = 0
     budget: Money | None = None
     deadline_seconds: float | None = None
@@ -56,11 +57,17 @@ class Workflow:
     @cached_property
     def graph(self) -> Graph:
         """Raises MistakeError for what goes round in a circle or waits for nothing."""
-        return graph_of(self.steps, self.after, self.retries, self.edges)
+        made = graph_of(self.steps, self.after, self.retries, self.edges)
+        return replace(made, seconds=packed_seconds(self.seconds))
 
     @cached_property
     def _starts(self) -> list[int]:
         return [0, *accumulate(step.count for step in self.steps)]
+
+    @property
+    def open(self) -> bool:
+        """A workflow has all its tasks from the beginning."""
+        return False
 
     @property
     def count(self) -> int:
@@ -75,6 +82,11 @@ class Workflow:
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for step in self.steps for path in step.inputs))
+
+    @property
+    def needs(self) -> Resources:
+        """The part of a machine in which a task of any step fits: of each the most asked for."""
+        return reduce(Resources.with_most, (s.needs for s in self.steps), Resources(self.slots))
 
     def step_of(self, index: int) -> int:
         return bisect_right(self._starts, index) - 1
@@ -138,6 +150,7 @@ class Workflow:
             "after": [[one.to_plain() for one in rules] for rules in self.after],
             "retries": list(self.retries),
             "edges": self.edges,
+            "seconds": packed_seconds(self.seconds),
             "policy": dict(self.policy),
             **{name: getattr(self, name) for name in _WHOLE},
         }
@@ -157,6 +170,7 @@ class Workflow:
                 tuple(tuple(map(after_from_plain, rules)) for rules in plain["after"]),
                 tuple(map(_retries, plain["retries"])),
                 _pairs(plain["edges"]),
+                seconds=_took(plain.get("seconds", b"")),
                 policy=fitting(plain["policy"], kinds["policy"]),
                 **{name: fitting(plain[name], kinds[name]) for name in _WHOLE},
             )
@@ -178,6 +192,12 @@ def _pairs(written: Any) -> bytes:
     if isinstance(written, bytes) and len(written) % 8 == 0:
         return written
     raise TypeError("something else in place of pairs of tasks")
+
+
+def _took(written: Any) -> tuple[float, ...]:
+    if isinstance(written, bytes) and len(written) % 4 == 0:
+        return tuple(unpacked_seconds(written))
+    raise TypeError("something else in place of the runtimes of tasks")
 
 
 def _is_of(name: str, paths: set[str]) -> bool:

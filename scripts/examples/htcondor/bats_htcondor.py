@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
-from bats.deploy import processes, settings
+from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, Batch, Common, Job
 from bats.deploy.exit_codes import verdict
@@ -49,7 +49,7 @@ class HTCondor(Batch):
     system: ClassVar[str] = "HTCondor"
 
     def __init__(self, offering: Offering, site: Site) -> None:
-        self._settings = settings.read(Settings, offering)
+        self._settings = backend_table.read(Settings, offering)
         super().__init__(offering, site, self._settings)
 
     async def check(self) -> str:

@@ -10,7 +10,7 @@ from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.state import ClusterState, Plan, Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.problem import Plan as Solution
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views.newcomers import tasks_of_new, without_a_task
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import Ahead, look_ahead
@@ -29,7 +29,7 @@ def adopt(run: Run, solution: Solution, view: Outlook, cause: str) -> None:
     missing = [max(0, wanted - len(run.pool.staying(k))) for k, wanted in enumerate(solution.mix)]
     for k, new in enumerate(_of_use(run, missing)):
         c = run.clusters[k]
-        fleet.start(run, k, len(new))
+        hiring.start(run, k, len(new))
         nr = atus_to_work(c.offering, solution.makespan_seconds)
         for machine in run.pool.staying(k):
             fresh = machine.requested_at == run.now and machine.state is MachineState.REQUESTED
@@ -49,7 +49,7 @@ def follow(run: Run, ahead: Ahead, view: Outlook, cause: str) -> None:
         _mark(run, ahead)
     worth = _worth(run, ahead, new) if any(new) else ""
     for k, (atus, tasks) in enumerate(zip(_hired(run, ahead), new, strict=True)):
-        if fleet.start(run, k, len(tasks)):
+        if hiring.start(run, k, len(tasks)):
             for machine in run.pool.living[k].values():
                 if machine.requested_at == run.now and machine.state is MachineState.REQUESTED:
                     machine.nr = max(0, max(atus) - machine.atus)
@@ -70,7 +70,7 @@ def call_off(run: Run) -> None:
     if run.replicator.pools() is not None:
         return
     for machine in without_a_task(run):
-        fleet.stop(run, run.pool.machines[machine.id], "no task is left for it")
+        hiring.stop(run, run.pool.machines[machine.id], "no task is left for it")
 
 
 def _mark(run: Run, ahead: Ahead) -> None:
@@ -145,7 +145,7 @@ def _let_go(run: Run, staying: list[Machine], surplus: int) -> None:
     )
     for machine in order[: max(0, surplus)]:
         if machine.charged_since is None and machine.state is MachineState.REQUESTED:
-            fleet.stop(run, machine, "not needed any more")
+            hiring.stop(run, machine, "not needed any more")
         else:
             machine.leaving = True
             machine.nr = 0

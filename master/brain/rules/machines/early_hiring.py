@@ -18,7 +18,7 @@ from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Problem
 from bats.master.brain.rules import sampling
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views import prospects
 from bats.master.brain.views.estimate import spread_and_error
 from bats.master.brain.views.newcomers import tasks_of_new
@@ -57,7 +57,7 @@ def hire(run: Run) -> None:
         missing = min(wanted - len(run.pool.staying(c.index)), prospects.affordable_starts(run, c))
         new = [max(0, missing) if other is c else 0 for other in run.clusters]
         tasks = [count for count in tasks_of_new(run, new)[c.index] if count]
-        if fleet.start(run, c.index, len(tasks)):
+        if hiring.start(run, c.index, len(tasks)):
             sample.hired.add(c.index)
             run.say(
                 f"every plan wants {wanted} {c.offering.name}, whatever the sample will show: "

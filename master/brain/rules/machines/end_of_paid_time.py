@@ -1,5 +1,7 @@
 """Paying on at the end of paid time: who is paid on, who stops, when the run can only end."""
 
+from typing import Final
+
 from bats.common.money import Money
 from bats.common.offering import MANUAL
 from bats.common.units import in_words
@@ -16,9 +18,12 @@ from bats.master.brain.rules import (
     replanning,
     sampling,
 )
-from bats.master.brain.rules.machines import fleet, reserving
+from bats.master.brain.rules.machines import hiring, reserving
 from bats.master.brain.views.told import needs
 from bats.master.brain.views.told.under_cap import whose_money
+
+IDLE: Final = "no task is left for it, and more may come"
+"""The reason for which free machines of an open bag leave when it has nothing to do."""
 
 
 def due(run: Run, machines: list[Machine]) -> None:
@@ -41,9 +46,9 @@ def due(run: Run, machines: list[Machine]) -> None:
             continue
         reason = _why_stop(run, machine)
         if reason:
-            fleet.stop(run, machine, reason)
+            hiring.stop(run, machine, reason)
         elif not _pay_on(run, machine):
-            fleet.stop(run, machine, f"{whose_money(run)} does not cover its next ATU")
+            hiring.stop(run, machine, f"{whose_money(run)} does not cover its next ATU")
 
 
 def renew(run: Run, machine: Machine) -> None:
@@ -66,14 +71,14 @@ def _buys_work(run: Run, machine: Machine) -> bool:
 
 def _pay_on(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
-        return fleet.extend(run, machine)
+        return hiring.extend(run, machine)
     seconds = run.provisioner.time.to_pay(run, machine)
     if seconds is None:
-        return fleet.extend(run, machine)
+        return hiring.extend(run, machine)
     if not reserving.cover(run, machine, seconds):
         return False
     lasts = machine.state is MachineState.REQUESTED or machine.stop_by(run.now) > run.now
-    return lasts or fleet.extend(run, machine)
+    return lasts or hiring.extend(run, machine)
 
 
 def _waited(run: Run, machine: Machine) -> float:
@@ -85,7 +90,10 @@ def _waited(run: Run, machine: Machine) -> float:
 def _why_stop(run: Run, machine: Machine) -> str:
     """The reason why this machine should not be paid on; "" when it should."""
     if machine.offering.free and machine.state is not MachineState.SILENT:
-        return "the bag has ended" if run.phase is Phase.ENDING else ""
+        if run.phase is Phase.ENDING:
+            return "the bag has ended"
+        idle = run.open and not run.tasks.unfinished and not machine.collecting
+        return IDLE if idle and machine.offering.backend != MANUAL else ""
     if machine.draining:
         return machine.draining
     if run.pause is not None:
@@ -141,7 +149,7 @@ def stuck(run: Run) -> None:
 def _others_may_leave(run: Run) -> bool:
     """True if other bags have all machines of an offering, and this one can pay for one later."""
     return any(
-        c.startable and c.held_back and not c.offering.max_machines and fleet.pays_for(run, c)
+        c.startable and c.held_back and not c.offering.max_machines and hiring.pays_for(run, c)
         for c in run.clusters
     )
 

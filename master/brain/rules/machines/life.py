@@ -16,14 +16,14 @@ from bats.master.brain.protocol.events import (
     Silent,
 )
 from bats.master.brain.rules import dispatch, pausing, replanning, standstill
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views.told.under_cap import whose_money
 
 
 def charged(run: Run, event: Charged) -> None:
     machine = run.pool.machines.get(event.machine)
     if machine is not None:
-        fleet.charged(run, machine, event.since)
+        hiring.charged(run, machine, event.since)
 
 
 def joined(run: Run, event: Joined) -> None:
@@ -43,7 +43,7 @@ def joined(run: Run, event: Joined) -> None:
     machine.move(MachineState.UP)
     machine.slots = event.slots
     machine.joined_at = run.now
-    fleet.charged(run, machine, run.now)
+    hiring.charged(run, machine, run.now)
     _reconcile(run, machine, event)
     run.pool.hungry[machine.id] = None
 
@@ -92,7 +92,7 @@ def silent(run: Run, event: Silent) -> None:
         run.say(f"machine {machine.id} is silent; its tasks go to others")
         dispatch.on_machine_lost(run, machine, Cause.FAILED)
         if machine.offering.free:
-            fleet.stop(run, machine, "not heard of")
+            hiring.stop(run, machine, "not heard of")
 
 
 def announced(run: Run, event: Announced) -> None:
@@ -115,10 +115,10 @@ def found(run: Run, event: Found) -> None:
         return
     if run.phase not in dispatch.BUSY_PHASES:
         run.out.append(StopMachine(machine.id, "not needed any more"))
-    elif fleet.take_back(run, machine, event.unpaid_since):
+    elif hiring.take_back(run, machine, event.unpaid_since):
         run.say(f"machine {machine.id} ({machine.offering.name}) was held to be gone and lives")
         if run.pause is not None:
-            fleet.stop(run, machine, pausing.REASON)
+            hiring.stop(run, machine, pausing.REASON)
     else:
         reason = f"held to be gone, it lives, and {whose_money(run)} does not cover it"
         run.say(f"machine {machine.id} ({machine.offering.name}) is stopped: {reason}")
@@ -132,19 +132,19 @@ def gone(run: Run, event: Gone) -> None:
     c = run.clusters[machine.cluster]
     if _failed_to_start(run, c, machine, event.cause):
         c.start_failures += 1
-        if c.start_failures >= fleet.START_FAILURES:
-            fleet.set_aside(run, c, event.detail or "its machines do not start")
+        if c.start_failures >= hiring.START_FAILURES:
+            hiring.set_aside(run, c, event.detail or "its machines do not start")
     standstill.gone(run, machine)
     asked = machine.state is MachineState.STOPPING and not machine.draining
     dispatch.on_machine_lost(run, machine, Cause.STOPPED if asked else event.cause)
     machine.move(MachineState.GONE)
     run.pool.forget(machine)
-    fleet.settle(run, machine, event.at)
+    hiring.settle(run, machine, event.at)
     if not asked and run.phase in dispatch.BUSY_PHASES:
         why = event.detail or event.cause.value
         run.say(f"machine {machine.id} ({c.offering.name}) is gone: {why}")
         if run.phase is Phase.SAMPLING and not run.pool.living[c.index]:
-            fleet.start(run, c.index, 1)
+            hiring.start(run, c.index, 1)
         elif run.phase is Phase.EXECUTING:
             replanning.replan(run, "a machine was lost")
 

@@ -3,7 +3,7 @@
 from bats.common.billing import charge_atus
 from bats.master.brain.books.machine import Machine
 from bats.master.brain.books.state import Run
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views.investments import atus_until
 
 
@@ -25,11 +25,11 @@ def cover(run: Run, machine: Machine, seconds: float) -> bool:
     if not run.ledger.covers(charge_atus(offering, more)):
         left = run.ledger.left or 0
         more = max(1, left // 2 // offering.price)
-    return fleet.extend(run, machine, more)
+    return hiring.extend(run, machine, more)
 
 
 def renew(run: Run, machine: Machine, seconds: float) -> None:
     """Reserve for all of that time, or leave it."""
     more = atus_until(run, machine, seconds) - machine.atus
     if more > 0:
-        fleet.extend(run, machine, more)
+        hiring.extend(run, machine, more)

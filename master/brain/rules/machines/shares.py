@@ -11,7 +11,7 @@ from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask
 from bats.master.brain.protocol.events import Granted, Limited
 from bats.master.brain.rules import dispatch, replanning
-from bats.master.brain.rules.machines import fleet
+from bats.master.brain.rules.machines import hiring
 
 FOR_OTHERS: Final = "other bags want machines of its kind"
 """The reason for which free machines of a bag leave when others come."""
@@ -68,7 +68,7 @@ def _leave_to_others(run: Run, c: ClusterState) -> None:
     staying = sorted(run.pool.staying(c.index), key=lambda machine: (machine.load, -machine.id))
     for machine in staying[: max(0, len(staying) - c.offering.max_machines)]:
         if machine.state is MachineState.REQUESTED:
-            fleet.stop(run, machine, FOR_OTHERS)
+            hiring.stop(run, machine, FOR_OTHERS)
         else:
             machine.draining = FOR_OTHERS
             run.pool.hungry[machine.id] = None

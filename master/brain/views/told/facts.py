@@ -39,6 +39,7 @@ class Headline(NamedTuple):
     due_at: float | None  # the deadline
     short_of_money: bool  # what is left will hardly finish it
     held_by_cap: str  # words, while a cap above its budget leaves too little to go on
+    open: bool  # more tasks may come
 
     @property
     def done(self) -> int:
@@ -139,6 +140,7 @@ def headline(run: Run) -> Headline:
         run.due_at,
         run.short_of_money,
         under_cap.held_up(run) if run.waits_for_cap else "",
+        run.open,
     )
 
 

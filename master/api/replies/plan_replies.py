@@ -1,0 +1,129 @@
+"""Plans of a bag: what is offered, what stands behind it, what earlier bags taught."""
+
+from typing import TypedDict
+
+from bats.common.money import Money
+from bats.master.api.replies.bag_replies import Status
+
+
+class Bounds(TypedDict):
+    """Promises of a schedule, with this confidence."""
+
+    confidence: float
+    makespan_seconds: float
+    cost: Money
+    chance_in_budget: float
+    chance_in_deadline: float
+    median_seconds: float
+    median_cost: Money
+
+
+class Schedule(TypedDict):
+    """One of the offers after a sample; prices and times are for the rest of the bag.
+
+    cheapest = min(bag.schedules(), key=lambda one: one["cost"])
+    """
+
+    name: str
+    budget: Money
+    mix: list[int]
+    makespan_seconds: float
+    cost: Money
+    delta_n: int
+    cushion: Money
+    raised: Money
+    bounds: Bounds | None
+
+
+class Schedules(TypedDict):
+    bag: int
+    phase: str
+    chosen: str
+    balanced: str
+    currency: str
+    clusters: list[str]
+    committed: Money  # until the choice, or until now
+    at: float  # seconds that the bag had taken by then
+    tasks: int  # of the bag, as far as they are known
+    open: bool  # more may come
+    schedules: list[Schedule]
+
+
+class Strategy(TypedDict):
+    """A strategy for the rest: what it comes to on average, and how far from it that may be."""
+
+    name: str
+    makespan_seconds: float
+    makespan_spread: float
+    cost: Money
+    cost_spread: Money
+    reliable_machines: float
+
+
+class Frontier(TypedDict):
+    """The strategies that no other beats in both; none while too little is known."""
+
+    bag: int
+    currency: str
+    tasks: int
+    machines: int
+    reliability: float
+    mean_seconds: float
+    chosen: str
+    strategies: list[Strategy]
+
+
+class Line(TypedDict):
+    beta0: float
+    beta1: float
+    least: float
+    doubt: str | None
+    error: float
+
+
+class Profile(TypedDict):
+    """The knowledge of one offering."""
+
+    name: str
+    known: int
+    mean_seconds: float | None
+    line: Line
+    start_seconds: float
+    start_failures: int
+    set_aside: str
+
+
+class Plan(TypedDict):
+    mix: list[int]
+    tasks: int
+    makespan_seconds: float
+    at: float
+
+
+class Explanation(Status):
+    """The numbers behind the plan."""
+
+    sample_size: int
+    profiles: list[Profile]
+    cushion: Money
+    delta_n: int
+    plan: Plan | None
+
+
+class Lesson(TypedDict):
+    """The experience with one command on one offering."""
+
+    command: str
+    offering: str
+    tasks: int
+    mean_seconds: float
+    longest_seconds: float
+    at: float  # by the calendar
+
+
+class Learned(TypedDict):
+    learned: list[Lesson]
+
+
+class Forgotten(TypedDict):
+    commands: int

@@ -1,0 +1,33 @@
+"""Scalers by name, with the knobs that the thesis publishes."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from bats.common.errors import UsageError, quoted
+from bats.master.brain.scaling.adapt import Adapt
+from bats.master.brain.scaling.conpaas import ConPaaS
+from bats.master.brain.scaling.constant import Constant
+from bats.master.brain.scaling.hist import Hist
+from bats.master.brain.scaling.interval_plan import Plan
+from bats.master.brain.scaling.react import React
+from bats.master.brain.scaling.reg import Reg
+from bats.master.brain.scaling.scaler import Scaler
+from bats.master.brain.scaling.token import Token
+
+SCALERS: Final[Mapping[str, Callable[..., Scaler]]] = {
+    "none": Constant,
+    "react": React,
+    "adapt": Adapt,
+    "hist": Hist,
+    "reg": Reg,
+    "conpaas": ConPaaS,
+    "plan": Plan,
+    "token": Token,
+}
+
+
+def scaler(name: str, **knobs: float) -> Scaler:
+    """One by its name. Raises UsageError."""
+    if name not in SCALERS:
+        raise UsageError(f"{quoted(name)} is no scaler; there are {', '.join(SCALERS)}.")
+    return SCALERS[name](**knobs)

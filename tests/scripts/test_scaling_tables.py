@@ -1,0 +1,19 @@
+"""The studies of scalers tell published figures and ours side by side."""
+
+from pathlib import Path
+
+from figures import Report
+from studies import scaling_tables
+from studies.study import Options
+
+
+def test_scalers_come_near_the_table_though_of_one_set_of_workflows(tmp_path: Path) -> None:
+    report = Report("scaling-table4.5")
+    scaling_tables.table5(report, Options(True, 1, tmp_path, 1, bags=1))
+    told = {one["what"]: (one["published"], one["ours"]) for one in report.figures}
+    assert told["No AS, S_e"] == (1, 1)
+    for name in ("React", "Hist", "Plan"):
+        published, ours = told[f"{name}, S_e"]
+        assert 1 < ours < 1.5 * published
+        assert told[f"{name}, V"][1] < told["No AS, V"][1]
+    assert told["Plan, t_O"][1] < told["React, t_O"][1] < told["Hist, t_O"][1]
