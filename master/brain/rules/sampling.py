@@ -263,7 +263,7 @@ def finish(run: Run) -> None:
     _take(run, run.sampler.learn({c.index: sample.observed[c.index] for c in part}))
     for c in part:
         if c.line.doubt:
-            run.say(f"{c.offering.name}: speed by the ratio of means; {c.line.doubt}")
+            run.say(f"how fast {c.offering.name} is, is a rough guess: {c.line.doubt}")
     for c in run.clusters:
         if part and c not in part:
             c.line = UNTRIED
