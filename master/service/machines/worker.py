@@ -26,7 +26,7 @@ class Work(Protocol):
 
 @dataclass(slots=True)
 class Letter:
-    """What is to be done by a worker; orders go before kills, which may be about them."""
+    """Orders and kills for a worker; orders go first, for kills may be about them."""
 
     orders: dict[Work, list[tuple[TaskId, int]]] = field(default_factory=dict)
     kills: list[AttemptId] = field(default_factory=list)
