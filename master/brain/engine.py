@@ -222,6 +222,8 @@ class Engine:
             looks = seldom * monitoring.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
         ours.run.schedules, ours.run.choice.asked = schedules, None
+        if ours.run.seeker is not None:
+            ours.run.seeker.settle()
         ours.run.open = False  # it is of the tasks known so far
         for c in ours.run.clusters:
             if c.held_back and not c.offering.max_machines:
