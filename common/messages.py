@@ -54,6 +54,8 @@ class Hello:
     unacknowledged: int  # results still in the outbox
     offering: str = ""  # of a machine started by hand: which offering it counts as
     limits: str = ""  # how it holds tasks to those of their bag; older releases do not
+    memory_bytes: int = 0  # that tasks may use in all; 0: an older release, which does not tell
+    gpus: int = 0
     protocol: int = PROTOCOL
 
 
@@ -190,6 +192,8 @@ class BagSpec:
     cluster: str = ""  # the machine's offering, for BATS_CLUSTER
     memory_bytes: int = 0  # that an attempt may use; 0: no limit
     pids: int = 0  # processes and threads that an attempt may have at a time; 0: no limit
+    cpus: int = 1  # of the machine's slots that an attempt takes
+    gpus: int = 0  # devices that an attempt has to itself
 
 
 class Order(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NewType
 
 from bats.common.money import NOTHING, Money
+from bats.common.resources import Resources
 
 ClusterName = NewType("ClusterName", str)
 
@@ -26,6 +27,8 @@ class Offering:
     it may live without hearing from its master at least, whatever the ATU: so much is reserved.
     `priced` says when and where the price was looked up, if it was. One that is not `reliable` may
     lose machines with what they run, such as spot machines and pre-emptible partitions.
+    `slots` are its CPUs; of a bag's own offerings the number of its tasks that a machine runs at a
+    time. `memory_bytes` is 0 where nobody has told it.
     """
 
     name: ClusterName
@@ -40,6 +43,8 @@ class Offering:
     settings: Mapping[str, Any] = field(default_factory=dict)
     priced: str = ""
     reliable: bool = True
+    memory_bytes: int = 0
+    gpus: int = 0
 
     def __post_init__(self) -> None:
         if self.price < NOTHING:
@@ -48,8 +53,15 @@ class Offering:
             raise ValueError(f"offering {self.name}: the ATU must last longer than 0 s")
         if self.max_machines < 0 or self.slots < 1:
             raise ValueError(f"offering {self.name}: needs max >= 0 and slots >= 1")
+        if self.memory_bytes < 0 or self.gpus < 0:
+            raise ValueError(f"offering {self.name}: memory and GPUs must not be negative")
         if not (math.isfinite(self.boundary_seconds) and self.boundary_seconds >= 0):
             raise ValueError(f"offering {self.name}: boundary must not be negative")
+
+    @property
+    def machine(self) -> Resources:
+        """The size of one of its machines."""
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
     @property
     def free(self) -> bool:

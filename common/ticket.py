@@ -36,6 +36,8 @@ class Ticket:
     power_off: str = ""  # command run when the lease runs out, for back ends that need it
     speed: float = 1.0  # emulated speed of a local machine; real machines have 1
     offering: str = ""  # of a machine started by hand: what it counts as
+    memory_bytes: int = 0  # that its tasks may use in all; 0: not told
+    gpus: int = 0
 
     @property
     def pair(self) -> KeyPair:
@@ -103,6 +105,8 @@ _FITS: Final[dict[str, tuple[Any, str]]] = {
     "power_off": (_text, "a command"),
     "speed": (_positive, "a number above 0"),
     "offering": (_text, "a name"),
+    "memory_bytes": (_whole(0), "a whole number from 0"),
+    "gpus": (_whole(0), "a whole number from 0"),
 }
 _REQUIRED: Final = {
     "machine",

@@ -7,7 +7,6 @@ import asyncio
 import itertools
 from collections import defaultdict
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, Final, Self
 
 import zmq
@@ -32,6 +31,7 @@ from bats.common.messages import (
     TaskId,
     Welcome,
 )
+from bats.common.release import release
 from bats.common.ticket import Ticket
 from bats.common.wire import sockets
 from bats.common.wire.codec import decode, encode
@@ -46,8 +46,6 @@ class Endpoint:
     def __init__(
         self, reach: str = "127.0.0.1", *, listen: str = "", lease_seconds: float = 60.0
     ) -> None:
-        self._reach = reach
-        self._listen = listen or reach
         self._lease_seconds = lease_seconds
         self._pair = new_pair()
         self._machines_by_key: dict[str, MachineId] = {}
@@ -58,9 +56,6 @@ class Endpoint:
         self._results: dict[MachineId, list[Result]] = defaultdict(list)
         self._news = asyncio.Condition()
         self.silent = False  # as if frozen: hears, and says nothing
-        self.address = ""
-
-    async def __aenter__(self) -> Self:
         self._context = zmq.asyncio.Context()
         self._authenticator = AsyncioAuthenticator(self._context)
         self._authenticator.start()
@@ -69,9 +64,11 @@ class Endpoint:
         )
         self._socket = self._context.socket(zmq.ROUTER)
         sockets.set_up_server(self._socket, self._pair)
-        port = self._socket.bind_to_random_port(f"tcp://{self._listen}")
-        self.address = f"tcp://{self._reach}:{port}"
+        port = self._socket.bind_to_random_port(f"tcp://{listen or reach}")
+        self.address = f"tcp://{reach}:{port}"
         self._hearing = asyncio.create_task(self._hear())
+
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -157,7 +154,7 @@ class Endpoint:
             self._news.notify_all()
 
     def _welcome(self) -> Welcome:
-        return Welcome(version("bats-scheduler"), HEARTBEAT_SECONDS, self._lease_seconds)
+        return Welcome(release(), HEARTBEAT_SECONDS, self._lease_seconds)
 
     async def _send(self, machine: MachineId, message: Any) -> None:
         if not self.silent:

@@ -18,6 +18,7 @@ from bats.common.ticket import Ticket, to_json
 from bats.deploy import backend_table, processes
 from bats.deploy.host.roster import STOP_GRACE_SECONDS, Roster
 from bats.deploy.protocol import Feature, Gone, Orphan, RefusedError, Sighting, Site, State
+from bats.deploy.spare_keeper import MODULE, SpareKeeper
 
 START_LIMIT_SECONDS: Final = 60.0
 CHECK_LIMIT_SECONDS: Final = 20.0
@@ -56,11 +57,14 @@ class Local:
             Feature.QUEUE: "a process starts at once or not at all; a queue is only emulated",
         }
 
-    def warm(self) -> None:
+    def warm(self, spare: SpareKeeper | None = None) -> None:
         """Start what starts workers, ahead of the first; blocks: call it from a thread."""
         with self._starting:
-            if not self._closed:
-                self._keeper = self._keeper or self._start_keeper()
+            if self._closed or self._keeper:
+                return
+            if spare:
+                self._keeper = spare.become(self._keeper_arguments(), self._command)
+            self._keeper = self._keeper or self._start_keeper()
 
     async def check(self) -> str:
         tried = await processes.run(*self._command, "--help", limit_seconds=CHECK_LIMIT_SECONDS)
@@ -146,13 +150,14 @@ class Local:
             raise ConnectionResetError
         return {MachineId(answer["machine"]): answer["error"] for answer in answers}
 
+    def _keeper_arguments(self) -> tuple[str, ...]:
+        given = self._settings
+        timing = ("--queue", str(given.queue_seconds), "--delay", str(given.start_delay_seconds))
+        return (str(self._roster.folder), *timing)
+
     def _start_keeper(self) -> socket.socket:
         python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable
-        argv = [
-            *(python, "-P", "-m", "bats.deploy.host.keeper", str(self._roster.folder)),
-            *("--queue", str(self._settings.queue_seconds)),
-            *("--delay", str(self._settings.start_delay_seconds), "--", *self._command),
-        ]
+        argv = [python, "-P", "-m", MODULE, *self._keeper_arguments(), "--", *self._command]
         ours, theirs = socket.socketpair()
         ours.settimeout(START_LIMIT_SECONDS)
         with theirs:

@@ -21,6 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from bats.common.errors import BrokenInvariantError
+
 DISTRIBUTION: Final = "bats-scheduler"
 OURS: Final = ("bats.common", "bats.worker")
 OURS_FROM_DEPLOY: Final = (
@@ -113,6 +115,6 @@ def _under(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 def _folder(package: str) -> Path:
     spec = find_spec(package)
-    assert spec, f"{package} is installed wherever BaTS is"
-    assert spec.submodule_search_locations
+    if spec is None or not spec.submodule_search_locations:
+        raise BrokenInvariantError(f"{package} is not installed, though BaTS needs it.")
     return Path(spec.submodule_search_locations[0])

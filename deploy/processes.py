@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from bats.common.errors import BrokenInvariantError
 from bats.deploy.protocol import BusyError, RefusedError
 
 CHILD_ENDS_SECONDS: Final = 5.0  # a killed process is gone at once, unless its disk hangs
@@ -59,8 +60,15 @@ async def run(
     finally:
         if process.returncode is None:
             await _end(process)
-    assert process.returncode is not None
-    return Finished(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    code = await process.wait()
+    return Finished(code, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def pipe_of(end: asyncio.StreamReader | None) -> asyncio.StreamReader:
+    """The end of a pipe that the process was started with."""
+    if end is None:
+        raise BrokenInvariantError("A process was started without the pipe that is read now.")
+    return end
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

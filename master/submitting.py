@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from bats.common.errors import UsageError
 from bats.common.offering import Offering
 from bats.master.api.asking import Asks, ask
+from bats.master.api.reading import submission
 from bats.master.api.replies import Submitted
-from bats.master.api.requests import Submit
 from bats.master.sweep.sweep import Input
 from bats.master.sweep.work import Work
 
@@ -26,7 +26,7 @@ async def submit(
         settings["inputs"] = await send_inputs(master, sweep)
     if offerings is not None:
         settings["offerings"] = [asdict(one) for one in offerings]
-    return await ask(master, Submit({"sweep": sweep.to_plain(), **settings}))
+    return await ask(master, submission({"sweep": sweep.to_plain(), **settings}))
 
 
 async def send_inputs(to: Master, sweep: Work) -> list[Input]:

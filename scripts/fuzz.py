@@ -30,10 +30,11 @@ from bats.common.errors import BatsError, UsageError
 from bats.common.messages import BagId
 from bats.common.ticket import from_json
 from bats.common.wire.codec import Message, ProtocolError, decode, encode, name_of
-from bats.master.clouds import clouds_reading
+from bats.master.api.reading import submission
+from bats.master.clouds import clouds_file, clouds_reading
 from bats.master.clouds.discovery import Found
 from bats.master.clouds.example import example
-from bats.master.service.api.submission import bag_from_body
+from bats.master.service.api.submission import bag_of
 from bats.master.service.options import Options
 from bats.master.sweep.sweep_model import SweepFile
 from bats.master.sweep.sweep_reading import load as load_sweep
@@ -245,7 +246,7 @@ def look_at_clouds(folder: Path, content: bytes) -> None:
     path = folder / "clouds.toml"
     path.write_bytes(content)
     with _one_sentence():
-        clouds_reading.load(path)
+        clouds_file.load(path)
 
 
 def look_at_ticket(content: bytes) -> None:
@@ -255,7 +256,7 @@ def look_at_ticket(content: bytes) -> None:
 def look_at_body(body: dict[str, Any]) -> None:
     if body["sweep"] == "a good one":
         body = body | {"sweep": _SWEEP}
-    bag_from_body(body, BagId(1), _OPTIONS)
+    bag_of(submission(body), BagId(1), _OPTIONS)
 
 
 _SWEEP: Final = load_sweep(EXAMPLES / "array.toml").to_plain()

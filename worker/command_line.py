@@ -66,6 +66,18 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--ticket", metavar="FILE", help="what a back end hands over; - is stdin")
     how.add_argument("--access", metavar="FILE", help="a worker's access file: join by hand")
     parser.add_argument("--slots", type=_count, help="tasks at a time (default: the cores)")
+    parser.add_argument(
+        "--memory",
+        type=_octets,
+        metavar="SIZE",
+        help="that all tasks may use, such as 16G (default: the computer's)",
+    )
+    parser.add_argument(
+        "--gpus",
+        type=_gpus,
+        metavar="N",
+        help="GPUs for tasks that ask for some (default: all that are found)",
+    )
     parser.add_argument("--name", default="", metavar="OFFERING", help="which offering it is of")
     parser.add_argument("--folder", default="", help="where to keep its state (default: in /tmp)")
     parser.add_argument("--lease-file", metavar="FILE", help="to write the end of the lease to, "
@@ -81,6 +93,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"bats: {said.removeprefix('argument ')}. See `{self.prog} --help`.\n")
 
 
+def _octets(text: str) -> int:
+    from bats.common.units import octets
+
+    try:
+        return octets(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _gpus(text: str) -> int:
+    if not text.isdecimal() or int(text) > 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1000")
+    return int(text)
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
@@ -92,10 +119,12 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
 
     from bats.common.errors import UsageError
     from bats.common.messages import MachineId
+    from bats.common.resources import this_computer
     from bats.common.ticket import Ticket, from_json
     from bats.common.wire.keys import read_access, read_private
 
     if given.access:
+        here = this_computer()
         access = read_access(Path(given.access).expanduser(), "worker")
         return Ticket(
             machine=MachineId(-1),
@@ -103,12 +132,14 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
             server_key=access.server_key,
             public_key=access.public_key,
             secret_key=access.secret_key,
-            slots=given.slots or len(os.sched_getaffinity(0)),
+            slots=given.slots or here.cpus,
             lease_seconds=_BY_HAND_SECONDS,
             margin_seconds=_BY_HAND_MARGIN_SECONDS,
             single_use=True,  # the access file invites: this worker is then known by its own key
             state_folder=given.folder,
             offering=given.name,
+            memory_bytes=given.memory or here.memory_bytes,
+            gpus=here.gpus if given.gpus is None else given.gpus,
         )
     if given.name:
         raise UsageError(
@@ -123,6 +154,10 @@ def _ticket(given: argparse.Namespace) -> "Ticket":
             raise UsageError(f"There is no ticket {given.ticket}.") from None
     if given.slots:
         ticket = replace(ticket, slots=given.slots)
+    if given.memory:
+        ticket = replace(ticket, memory_bytes=given.memory)
+    if given.gpus is not None:
+        ticket = replace(ticket, gpus=given.gpus)
     if given.folder:
         ticket = replace(ticket, state_folder=given.folder)
     return ticket

@@ -186,8 +186,9 @@ def _results(message: m.Results) -> tuple[Any, ...]:
 
 def _spec(message: m.BagSpec) -> tuple[Any, ...]:
     """One without limits is told as workers of older releases know it."""
+    first, added = _FIRST_FIELDS[m.BagSpec], fields(m.BagSpec)[_FIRST_FIELDS[m.BagSpec] :]
     row = tuple(getattr(message, field.name) for field in fields(m.BagSpec))
-    return row if any(row[_FIRST_FIELDS[m.BagSpec] :]) else row[: _FIRST_FIELDS[m.BagSpec]]
+    return row if row[first:] != tuple(field.default for field in added) else row[:first]
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -101,7 +101,8 @@ class Slurm(Batch):
             "account": given.account,
             "qos": given.qos,
             "time": given.time_limit,
-            "mem": given.memory,
+            "mem": given.memory or _mebibytes(self._offering.memory_bytes),
+            "gres": f"gpu:{self._offering.gpus}" if self._offering.gpus else "",
         }
         lines = [f"#SBATCH --{name}={value}" for name, value in options.items() if value]
         return [*lines, "#SBATCH --no-requeue"]  # its ticket is good once; we start another
@@ -196,6 +197,11 @@ async def _slurm(program: str, *arguments: str, stdin: str = "") -> Finished:
     return await processes.run(
         *clean, program, *arguments, limit_seconds=COMMAND_SECONDS, stdin=stdin.encode()
     )
+
+
+def _mebibytes(octets: int) -> str:
+    """A size as Slurm takes it; "" for none."""
+    return f"{octets >> 20}M" if octets else ""
 
 
 def _error(answer: Finished) -> BusyError | RefusedError:

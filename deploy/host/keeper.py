@@ -8,10 +8,15 @@ nobody can hand it tickets any more and its last worker has ended.
 
 Each line of standard input is a ticket; each is answered by a line: `{"machine": 7, "error": ""}`.
 The ticket reaches the worker through its own standard input and is written nowhere.
+
+    python -m bats.deploy.host.keeper --spare COMMAND...
+
+loads what such workers need, then reads its other arguments: the first line of standard input.
 """
 
 import argparse
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -26,22 +31,42 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from bats.common.messages import MachineId
-from bats.deploy.host.roster import Process, Roster, find
+from bats.deploy.host.roster import Process, Roster, find_own
 
+SPARE: Final = "--spare"
 READ_BYTES: Final = 65_536
 AGAIN_SECONDS: Final = 0.5  # what could not be written, for the disk was full, is tried again
 
 
 def main(argv: list[str] | None = None) -> None:
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == [SPARE]:
+        words = _told_later(tuple(words[1:]))
+        if not words:
+            return  # nobody needs it
     parser = argparse.ArgumentParser(prog="keeper", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--queue", type=float, default=0.0, help="seconds until one is charged")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds it then takes to boot")
     parser.add_argument("command", nargs="+")
-    given = parser.parse_args(argv)
+    given = parser.parse_args(words)
     given.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _detach(given.folder / "keeper.log")
     Keeper(Roster(given.folder), tuple(given.command), given.queue, given.delay).serve()
+
+
+def _told_later(command: tuple[str, ...]) -> list[str]:
+    """The arguments of a spare keeper; nothing follows them until it has detached itself."""
+    if module := _module_of(command):
+        _preload(module)
+    told = b""
+    while not told.endswith(b"\n"):
+        piece = os.read(0, READ_BYTES)
+        if not piece:
+            return []
+        told += piece
+    arguments: list[str] = json.loads(told)
+    return arguments
 
 
 def _detach(log: Path) -> None:
@@ -66,9 +91,7 @@ class Keeper:
         self._workers: dict[int, tuple[MachineId, Process]] = {}
         self._unwritten: list[tuple[MachineId, int, float | None]] = []  # how workers ended
         self._unread = b""
-        me = find(os.getpid())
-        assert me
-        self._me = me
+        self._me = find_own(os.getpid())
         self._module = _module_of(command)
         if self._module:
             _preload(self._module)
@@ -130,13 +153,16 @@ class Keeper:
                 os._exit(1)
         os.close(theirs)
         os.close(log)
-        worker = find(pid)
-        assert worker, "a child is there until it is waited for"
-        self._workers[pid] = machine, worker
         # The ticket comes last: whatever dies before, no worker runs that is not in the roster.
         try:
+            worker = find_own(pid)
             self._roster.enter(machine, worker, self._me, self._queue_seconds)
+            self._workers[pid] = machine, worker
             os.write(ours, ticket)
+        except OSError:
+            if pid not in self._workers:  # nothing is told of its end: another may take its place
+                os.kill(pid, signal.SIGKILL)
+            raise
         finally:
             os.close(ours)
 
@@ -161,11 +187,17 @@ class Keeper:
         sys.exit(0)
 
     def _reap(self) -> None:
-        while self._workers:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
                 return
-            machine, worker = self._workers.pop(pid)
+            known = self._workers.pop(pid, None)
+            if known is None:
+                continue  # it could not be written down
+            machine, worker = known
             code = os.waitstatus_to_exitcode(status)
             charged_seconds = worker.charged_seconds(self._queue_seconds)
             self._unwritten.append((machine, code, charged_seconds))
@@ -191,6 +223,7 @@ def _module_of(command: tuple[str, ...]) -> str | None:
     return None
 
 
+@functools.cache
 def _preload(module: str) -> None:
     """Load all that a worker may; what fails here fails again in a worker, and is in its log."""
     gc.disable()  # nothing that is loaded is garbage

@@ -61,6 +61,14 @@ def find(pid: int) -> Process | None:
     return None if fields[0] in "ZX" else Process(pid, int(fields[19]), boot)
 
 
+def find_own(pid: int) -> Process:
+    """Our own process, or a child not waited for; a ChildProcessError if that has ended at once."""
+    found = find(pid)
+    if found is None:
+        raise ChildProcessError(f"the process {pid} ended as soon as it was started")
+    return found
+
+
 class Roster:
     """Machines of a folder. All of it is in files: nothing is kept in memory."""
 
@@ -229,8 +237,13 @@ def _process(packed: list[Any]) -> Process:
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
     """Whole or not at all, for a reader at any moment."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(facts))
-    draft.replace(path)
+    try:
+        draft.write_text(json.dumps(facts))
+        draft.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
 
 
 def _read(path: Path) -> dict[str, Any] | None:

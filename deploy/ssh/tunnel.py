@@ -9,6 +9,7 @@ import asyncio
 import re
 from typing import Final
 
+from bats.deploy.processes import pipe_of
 from bats.deploy.protocol import BackendError, BusyError
 from bats.deploy.ssh.ssh_program import Client, explain
 
@@ -55,11 +56,10 @@ class Tunnel:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        assert self._process.stdout
-        assert self._process.stderr
+        out, errors = pipe_of(self._process.stdout), pipe_of(self._process.stderr)
         try:
             async with asyncio.timeout(OPEN_SECONDS):
-                opened = await self._process.stdout.readline()
+                opened = await out.readline()
         except TimeoutError:
             await self._end()
             raise BusyError(
@@ -67,7 +67,7 @@ class Tunnel:
             ) from None
         said = ""
         while not self.port or not opened:
-            line = (await self._process.stderr.readline()).decode(errors="replace")
+            line = (await errors.readline()).decode(errors="replace")
             said += line
             if allocated := ALLOCATED.search(line):
                 self.port = int(allocated[1])
@@ -89,8 +89,7 @@ class Tunnel:
         wait = RETRY_FIRST_SECONDS
         while True:
             if self._process:
-                assert self._process.stderr
-                await self._process.stderr.read()  # to its end, which is that of the connection
+                await pipe_of(self._process.stderr).read()  # its end is that of the connection
                 await self._end()
                 await asyncio.sleep(RETRY_FIRST_SECONDS)
             try:

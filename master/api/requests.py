@@ -1,9 +1,10 @@
 """Requests to a master, one for each verb; `Request[R]` is answered by an `R`.
 
 A client sends its fields beside the verb, and the master reads them back, key by key: `reading`.
+One that adds no field is a dataclass by its base.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
@@ -36,12 +37,10 @@ class OfBag(Request[R]):
     bag: int | str = "last"  # a number, a name, or "last"
 
 
-@dataclass(frozen=True)
 class GetBags(Request[replies.Bags]):
     verb = "bags"
 
 
-@dataclass(frozen=True)
 class GetStatus(OfBag[replies.Status]):
     verb = "status"
 
@@ -56,7 +55,6 @@ class AwaitNews(OfBag[replies.News]):
     seconds: float = 30.0
 
 
-@dataclass(frozen=True)
 class GetSchedules(OfBag[replies.Schedules]):
     verb = "schedules"
 
@@ -72,7 +70,6 @@ class GetFrontier(OfBag[replies.Frontier]):
     deadline_seconds: float | None = None
 
 
-@dataclass(frozen=True)
 class Explain(OfBag[replies.Explanation]):
     verb = "explain"
 
@@ -84,12 +81,10 @@ class GetDecisions(OfBag[replies.Decisions]):
     since: int = 0
 
 
-@dataclass(frozen=True)
 class GetFailures(OfBag[replies.Failures]):
     verb = "failures"
 
 
-@dataclass(frozen=True)
 class GetMachines(OfBag[replies.Machines]):
     verb = "machines"
 
@@ -154,7 +149,6 @@ class Export(OfBag[replies.OfBag]):
     raw: bool = False  # with cells that a spreadsheet would take for formulas as they are
 
 
-@dataclass(frozen=True)
 class Release(OfBag[replies.BagState]):
     verb = "release"
 
@@ -190,6 +184,23 @@ class LeaveOut(OfBag[replies.LeftOut]):
     tasks: list[int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Add(OfBag[replies.Added]):
+    """Add the tasks of a space to an open bag; asked again with the same key it adds nothing."""
+
+    verb = "add"
+
+    space: dict[str, Any]
+    key: str
+
+
+@dataclass(frozen=True)
+class Close(OfBag[replies.BagState]):
+    """No more tasks are added: the bag ends when those it has have ended."""
+
+    verb = "close"
+
+
 @dataclass(frozen=True)
 class Retry(OfBag[replies.Retried]):
     """Try failed tasks again: all that "failed", or those of a list."""
@@ -218,7 +229,6 @@ class Weigh(OfBag[replies.Weighed]):
     priority: int | None = None
 
 
-@dataclass(frozen=True)
 class Resume(OfBag[replies.Told]):
     verb = "resume"
 
@@ -230,7 +240,6 @@ class Cancel(OfBag[replies.BagState]):
     reason: str = "cancelled by the user"
 
 
-@dataclass(frozen=True)
 class Prune(OfBag[replies.Pruned]):
     verb = "prune"
 
@@ -244,7 +253,6 @@ class FindOrphans(Request[replies.Orphans]):
     do: str = ""
 
 
-@dataclass(frozen=True)
 class GetHandKeys(Request[replies.HandKeys]):
     verb = "workers"
 
@@ -258,7 +266,6 @@ class RevokeHandKey(Request[replies.HandKeyRevoked]):
     key: str
 
 
-@dataclass(frozen=True)
 class GetUsers(Request[replies.Users]):
     verb = "users"
 
@@ -281,7 +288,6 @@ class Dismiss(Request[replies.Users]):
     user: str
 
 
-@dataclass(frozen=True)
 class GetCaps(Request[replies.Caps]):
     verb = "caps"
 
@@ -306,7 +312,6 @@ class RemoveCap(Request[replies.Caps]):
     user: str = ""
 
 
-@dataclass(frozen=True)
 class GetPlacement(Request[replies.Placement]):
     verb = "placement"
 
@@ -320,7 +325,6 @@ class SetPlacement(Request[replies.Placement]):
     placement: str
 
 
-@dataclass(frozen=True)
 class GetSnapshot(Request[replies.Snapshot]):
     verb = "snapshot"
 
@@ -332,19 +336,50 @@ class ShutDown(Request[replies.Nothing]):
     reason: str = "asked to by a client"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Submit(Request[replies.Submitted]):
-    """A sweep to run, with the settings of `bats.master.service.api.submission`."""
+    """A sweep to run. What is None is as the sweep says, and else as usual.
+
+    A key that is not known here is refused: a wrong word must not decide something else.
+    """
 
     verb = "submit"
 
-    settings: Mapping[str, Any]
+    sweep: Mapping[str, Any]  # as it writes itself
+    offerings: Sequence[Mapping[str, Any]] | None = None  # the fields of each; None: the master's
+    inputs: Sequence[tuple[str, str, int, int]] | None = None  # name, sha256, bytes, mode
+    output_folder: str | None = None  # None: one of the master's
+    name: str | None = None
+    # What it may cost and take, and who comes first.
+    budget: Money | None = None
+    currency: str | None = None
+    deadline_seconds: float | None = None
+    rule: str | None = None
+    hold: bool | None = None
+    weight: int | None = None
+    priority: int | None = None
+    after: Sequence[int | str] | None = None  # bags that must have ended before
+    # What becomes of tasks that fail or are lost.
+    retries: int | None = None
+    max_failures: int | None = None
+    losses: int | None = None
+    # How the scheduler decides.
+    tail: str | None = None
+    strategy: str | None = None
+    provisioner: str | None = None
+    planner: str | None = None
+    sampling: str | None = None
+    initial_workers: int | None = None
+    replicated: int | None = None
+    replicate: bool | None = None
+    upgrade: bool | None = None
+    prudence: float | None = None
+    monitor_seconds: float | None = None
+    patience_seconds: float | None = None
+    seed: int | None = None
+    term_seconds: float | None = None  # of releases up to 0.1.0; without effect
 
-    def body(self) -> dict[str, Any]:
-        return dict(self.settings)
 
-
-@dataclass(frozen=True)
 class GetLearned(Request[replies.Learned]):
     verb = "learned"
 

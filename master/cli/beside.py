@@ -4,32 +4,42 @@ import contextlib
 import os
 import pickle
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
 
 
-def beside(work: Callable[[], T]) -> Callable[[], T]:
-    """Begin it in a child; what is returned waits for it and gives what it came to.
+class Beside(Generic[T]):
+    """Work that a child began; called, it waits for the child and gives what that came to.
 
-    What fails there is done again here, and fails here. No thread may run yet.
+    What fails there is done again here, and fails here. No thread may run when it is made.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _answer(work, writing)
-    os.close(writing)
 
-    def outcome() -> T:
-        with os.fdopen(reading, "rb") as pipe:
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._ended: int | None = None  # with this status
+        self._reading, writing = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            _answer(work, writing)
+        os.close(writing)
+
+    def failed(self) -> bool:
+        """True if it has failed already."""
+        if self._ended is None:
+            child, status = os.waitpid(self._child, os.WNOHANG)
+            self._ended = status if child else None
+        return bool(self._ended)
+
+    def __call__(self) -> T:
+        with os.fdopen(self._reading, "rb") as pipe:
             data = pipe.read()
-        _, status = os.waitpid(child, 0)
-        if status:
-            return work()
+        if self._ended is None:
+            _, self._ended = os.waitpid(self._child, 0)
+        if self._ended:
+            return self._work()
         found: T = pickle.loads(data)  # noqa: S301, from a child of ours
         return found
-
-    return outcome
 
 
 def _answer(work: Callable[[], T], writing: int) -> NoReturn:

@@ -11,6 +11,7 @@ import click
 from bats.common.errors import UsageError
 from bats.common.money import Money, currency_apart
 from bats.common.offering import Offering
+from bats.common.resources import Resources
 from bats.common.units import seconds, show_octets
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words
@@ -36,7 +37,9 @@ _OPTIONS: Final = (
     click.option("--csv", "csv_file", default="", metavar="FILE", help="A task for each row."),
     click.option("--name", help="What to call the bag."),
     click.option("--timeout", help="How long a task may run: 90s, 1h 30m."),
-    click.option("--memory", help="What a task may use of memory, killed if it takes more: 2G."),
+    click.option("--cpus", type=int, help="CPUs of its machine that a task takes (1)."),
+    click.option("--memory", help="Memory that a task has, killed if it takes more: 2G."),
+    click.option("--gpus", type=int, help="GPUs that a task has to itself (none)."),
     click.option("--pids", type=int, help="How many processes and threads a task may have."),
     click.option("--retries", type=int, help="How often a failed task is tried again (1)."),
     click.option("--max-failures", type=int,
@@ -81,7 +84,12 @@ def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wanted(
-    words: Sequence[str], given: Mapping[str, Any], *, find_clouds: bool, after: bool = False
+    words: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    find_clouds: bool,
+    after: bool = False,
+    to_be_open: bool = False,
 ) -> Wanted:
     """Raises UsageError with one sentence. `after`: a `--` stood before the words."""
     from bats.master.clouds.clouds_reading import clouds
@@ -91,8 +99,8 @@ def wanted(
     budget = given["budget"] and in_currency(given["budget"], found.currency if found else "")
     file, lines, words = _file_and_words(words, given, after=after)
     keys = (
-        "name", "timeout", "memory", "pids", "retries", "max_failures", "cwd", "compat", "budget",
-        "deadline", "pick", "notify",
+        "name", "timeout", "cpus", "memory", "gpus", "pids", "retries", "max_failures", "cwd",
+        "compat", "budget", "deadline", "pick", "notify",
     )  # fmt: skip
     sweep = from_arguments(
         words,
@@ -105,6 +113,7 @@ def wanted(
         settings={key: given[key] for key in keys} | {"budget": budget},
         policy=policy_given(given, "seed"),
         emulation=_emulation(given),
+        to_be_open=to_be_open,
     )
     _tell(getattr(sweep, "notes", ()))
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
@@ -113,6 +122,11 @@ def wanted(
         _seconds(given["term"], "--term")
         click.echo(f"{TERM}.", err=True)
     return Wanted(sweep, found, sweep.pick or usual)
+
+
+def after_dashes(words: tuple[str, ...]) -> bool:
+    """True if the words stood behind `--`, which click takes away."""
+    return "--" in sys.argv and sys.argv[sys.argv.index("--") + 1 :][: len(words)] == list(words)
 
 
 def _emulation(given: Mapping[str, Any]) -> "Emulation | None":
@@ -229,6 +243,8 @@ def dry_run(want: Wanted) -> tuple[DryRun, str]:
         "policy": dict(sweep.policy),
     }
     lines = [f"{sweep.name}: {count(sweep.count, 'task')}"]
+    if sweep.open:
+        lines[0] += f" so far, each with {', '.join(sweep.names)}"
     if sweep.graph is not None:
         facts["steps"] = facts_of(sweep.graph)
         lines[0] += f" in {count(len(sweep.graph.steps), 'step')}"
@@ -248,7 +264,7 @@ def dry_run(want: Wanted) -> tuple[DryRun, str]:
             )  # fmt: skip
             lines.append(
                 f"  up to {one.max_machines} {one.name} ({one.backend}), "
-                f"{count(one.slots, 'slot')} each, {price}"
+                f"{one.machine} each, {price}"
             )
     if sweep.budget is not None:
         currency = want.clouds.currency if want.clouds else "$"
@@ -276,11 +292,11 @@ def _each_of(work: "Work") -> list[str]:
 
 
 def _each(sweep: "Sweep", retries: int) -> str:
-    said = [count(sweep.slots, "slot")]
+    said = [str(Resources(sweep.slots, gpus=sweep.gpus))]
     if sweep.timeout_seconds:
         said.append(f"at most {duration(sweep.timeout_seconds)}")
     if sweep.memory_bytes:
-        said.append(f"killed above {show_octets(sweep.memory_bytes)} of memory")
+        said.append(f"{show_octets(sweep.memory_bytes)} of memory, killed above that")
     if sweep.pids:
         said.append(f"at most {sweep.pids} processes and threads")
     said.append("tried again " + ("never" if not retries else f"{retries} times"

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from bats.common.errors import quoted
 from bats.common.money import Money
+from bats.common.units import octets
 from bats.deploy.registry import names
 from bats.master.model_checks import Checked, Reads, Whole, amount, duration, fail, suggestion
 from bats.master.userfile import Written
@@ -44,6 +45,11 @@ class OfferingTable(Checked):
     boundary: Annotated[float | None, Reads(duration, _DURATION)] = None
     lease: Annotated[float | None, Reads(duration, _DURATION)] = None
     max: Annotated[Whole | None, Field(ge=1, le=100_000)] = None
+    cpus: Annotated[Whole, Field(ge=1, le=10_000)] = 1
+    memory: Annotated[
+        int, Reads(octets, {"type": ["string", "integer"], "examples": ["64G"]}), Field(ge=1)
+    ] = 0
+    gpus: Annotated[Whole, Field(ge=0, le=1000)] = 0
     slots: Annotated[Whole, Field(ge=1, le=10_000)] = 1
     reliable: bool | None = None
     priced: str = Field("", max_length=200)

@@ -19,7 +19,8 @@ _HEAD: Final = """\
 #   atu          what is paid for as a whole when it is entered: "hour" (if not said), "second", ...
 #   minimum      charged even to a machine that stops earlier
 #   max          how many machines of this kind may run at the same time
-#   slots        how many tasks a machine runs at a time
+#   cpus         of a machine: each task takes one, if its sweep does not say otherwise
+#   memory, gpus what else a machine has: "64G", 4; for sweeps that ask for it
 #   boundary     how long before the end of an ATU a machine is told to stop
 #   lease        how long a machine may live without hearing from its master, at least
 
@@ -31,7 +32,7 @@ _HERE: Final = """
 name = "here"
 backend = "local"
 price = 0
-slots = {cores}
+cpus = {cores}
 """
 _SLURM: Final = """
 # Jobs in Slurm's partition {queue}: a core each. Waiting in the queue costs nothing.
@@ -75,7 +76,7 @@ price = "0.0416"
 atu = "second"
 minimum = "60s"
 max = 4
-slots = 2
+cpus = 2
 [offering.ec2]
 instance_type = "t3.medium"
 image = "ami-..."

@@ -12,8 +12,8 @@ from bats.common.money import Money, as_decimal
 from bats.common.offering import Offering
 from bats.deploy.protocol import Price, Priced, Site
 from bats.deploy.registry import backend
+from bats.master.clouds.clouds_file import price_of_atu
 from bats.master.clouds.clouds_model import CloudsFile
-from bats.master.clouds.clouds_reading import price_of_atu
 from bats.master.model_checks import check
 from bats.master.userfile import read_document
 

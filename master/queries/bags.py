@@ -10,7 +10,7 @@ from bats.common.messages import BagId, Outcome
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import AwaitNews, GetBags, GetStatus
-from bats.master.bag import OPEN, PAUSED, Bag, bag_from, ways_out
+from bats.master.bag import OPEN, PAUSED, Bag, read_bag, ways_out
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.plain_data import plain
 from bats.master.queries.question import KnownBag, LiveBag, Question
@@ -99,6 +99,7 @@ def _told(row: BagRow, last: replies.RunStatus, running: LiveBag | None) -> repl
         facts["phase"] = run.phase.value
         facts["done"] = run.done
         facts["failed"] = run.counts[TaskState.FAILED]
+        facts["open"] = run.open
         facts["spent"] = running.engine.view(running.clock()).spent
         facts["paused"] = _paused(row.id, plain(run.pause))
         facts["held_by_cap"] = run.held_by_cap
@@ -126,7 +127,7 @@ def _status_unbegun(bag: Bag, waits_for: Sequence[BagId]) -> replies.Status:
 
 
 def _status_ended(reader: Reader, number: BagId) -> replies.Status:
-    bag = bag_from(row := reader.bag(number))
+    row, bag = reader.bag(number), read_bag(reader, number)
     last = _last_seen(reader, row)
     if bag.state == PAUSED:
         last["paused"] = _paused(number, last.get("paused"), bag.settings.currency)
@@ -163,4 +164,6 @@ def _of_bag(bag: Bag) -> replies.Status:
         "currency": bag.settings.currency,
         "output_folder": bag.output_folder,
         "over": bag.state not in OPEN,
+        "open": bag.is_open and bag.state in OPEN,
+        "parameters": list(bag.sweep.names),
     }

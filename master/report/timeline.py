@@ -33,9 +33,9 @@ def timeline(
     width: float,
     currency: str,
 ) -> str:
-    there = [one for one in machines if one.since is not None]
+    there = [(one, one.since) for one in machines if one.since is not None]
     # An ATU may be paid for far beyond what has happened: show a fifth more at most.
-    ends = [min(one.paid_until, 1.2 * now) for one in there if not one.gone]
+    ends = [min(one.paid_until, 1.2 * now) for one, _ in there if not one.gone]
     length = max([now, *ends, 1e-3])
     if len(there) <= MOST_LANES:
         return _lanes(there, chronicle, running, now, length, width, currency)
@@ -43,7 +43,7 @@ def timeline(
 
 
 def _lanes(
-    machines: Sequence[Rented],
+    machines: Sequence[tuple[Rented, float]],  # each with the time since when it is paid
     chronicle: Chronicle,
     running: Sequence[tuple[MachineId, int, float]],
     now: float,
@@ -61,8 +61,7 @@ def _lanes(
     spans: dict[MachineId, list[Span]] = {}
     for span in chronicle.spans:
         spans.setdefault(span.machine, []).append(span)
-    for row, machine in enumerate(machines):
-        assert machine.since is not None
+    for row, (machine, since) in enumerate(machines):
         y = top + row * (_LANE + _GAP)
         number = within_block(machine.id)
         name = _short(machine.offering.name, (10 if narrow else 18) - len(f" {number}"))
@@ -71,25 +70,25 @@ def _lanes(
         state = f"gone: {machine.reason}" if machine.gone else "there"
         hint = (
             f"machine {machine.id}, {machine.offering.name}: "
-            f"{show(machine.cost, currency)}, {duration(machine.until - machine.since)}, {state}"
+            f"{show(machine.cost, currency)}, {duration(machine.until - since)}, {state}"
         )
-        x = left + machine.since * scale
-        drawing.rectangle(x, y, (end - machine.since) * scale, _LANE, "paid", hint)
+        x = left + since * scale
+        drawing.rectangle(x, y, (end - since) * scale, _LANE, "paid", hint)
         joined = machine.joined if machine.joined is not None else machine.until
-        drawing.rectangle(x, y, (joined - machine.since) * scale, _LANE, "starting", "starting")
+        drawing.rectangle(x, y, (joined - since) * scale, _LANE, "starting", "starting")
         if chronicle.spans_complete:
             _draw_spans(drawing, machine, spans.get(machine.id, []), left, scale, y)
         elif time := chronicle.machines.get(machine.id):
             _draw_load(drawing, machine, time, chronicle.bin_seconds, left, scale, y)
-        for owner, task, since in running:
+        for owner, task, began in running:
             if owner == machine.id:
-                hint = f"task {task}: running for {duration(now - since)}"
-                start = left + since * scale
+                hint = f"task {task}: running for {duration(now - began)}"
+                start = left + began * scale
                 drawing.rectangle(
-                    start, y + 3, max(1.0, (now - since) * scale), _LANE - 6, "running", hint
+                    start, y + 3, max(1.0, (now - began) * scale), _LANE - 6, "running", hint
                 )
         _draw_boundaries(drawing, machine, left, scale, length, y)
-    if any(not machine.gone for machine in machines):
+    if any(not machine.gone for machine, _ in machines):
         drawing.line(left + now * scale, top, left + now * scale, height - 20, "now")
     return drawing.text()
 
@@ -153,7 +152,7 @@ def _draw_boundaries(
 
 
 def _areas(
-    machines: Sequence[Rented],
+    machines: Sequence[tuple[Rented, float]],
     times: Mapping[MachineId, MachineTime],
     bin_seconds: float,
     now: float,
@@ -161,9 +160,9 @@ def _areas(
     width: float,
 ) -> str:
     """A cluster a row: machines paid for, and how many of them were busy."""
-    clusters: dict[str, list[Rented]] = {}
-    for machine in machines:
-        clusters.setdefault(machine.offering.name, []).append(machine)
+    clusters: dict[str, list[tuple[Rented, float]]] = {}
+    for machine, since in machines:
+        clusters.setdefault(machine.offering.name, []).append((machine, since))
     narrow = width < _NARROW
     left, right, top = (74.0 if narrow else 130.0), width - 8, 6.0
     height = top + len(clusters) * (_AREA + 12) + 22
@@ -175,11 +174,10 @@ def _areas(
     for row, (name, group) in enumerate(clusters.items()):
         base = top + row * (_AREA + 12) + _AREA
         paid, busy = [0.0] * (count + 1), [0.0] * (count + 1)
-        for machine in group:
-            assert machine.since is not None
+        for machine, since in group:
             end = min(machine.paid_until, length)
-            for k in range(int(machine.since / step), min(count, int(end / step)) + 1):
-                paid[k] += max(0.0, min(end, (k + 1) * step) - max(machine.since, k * step)) / step
+            for k in range(int(since / step), min(count, int(end / step)) + 1):
+                paid[k] += max(0.0, min(end, (k + 1) * step) - max(since, k * step)) / step
             if time := times.get(machine.id):
                 for k, seconds in time.busy.items():
                     at = min(count, int(k * bin_seconds / step))

@@ -6,18 +6,18 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import zmq
 
 from bats.common.errors import BatsError, StoreDamagedError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, Request, WantBlob
+from bats.common.release import release
 from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
 from bats.master.addresses import addresses
@@ -25,6 +25,7 @@ from bats.master.api import replies
 from bats.master.policy_packages import import_policies
 from bats.master.service.api.answering import Requests
 from bats.master.service.bags.queue import Bags
+from bats.master.service.closing import Closing
 from bats.master.service.disk import Disks
 from bats.master.service.home import ACCESS, Home
 from bats.master.service.machines.enrolment import Enrolment
@@ -58,41 +59,19 @@ log = structlog.get_logger()
 
 
 class Master:
-    """A master, used as `async with Master(options) as master`; then `master.access` reaches it."""
+    """A master that has opened all it needs and listens; `serving` makes one, and closes it."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, closing: Closing) -> None:
         self.options = options
-        self.release = version("bats-scheduler")
-        self.web: WebPage  # when the options ask for one
+        self.release = release()
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()
         self._lag = 0.0
         self._trouble = ""  # of the store
-        self._closers: list[Callable[[], Any]] = []
-
-    async def __aenter__(self) -> Self:
-        try:
-            self._open()
-            await self._open_web()
-        except BaseException:
-            await self._close()
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._close()
-
-    def _open(self) -> None:
-        options = self.options
         self.home = home = Home(options.state)
         self.store = Store(home.folder, self.release, self._on_trouble)
-        self._closers.append(self._close_store)
+        closing.then(self.store.close)
         if options.restored and self.store.take_identity():
             log.warning("this copy of a store is a master of its own now", id=self.store.master_id)
         self.blobs = Blobs(home.folder)
@@ -106,15 +85,15 @@ class Master:
             self.admission.admit_by_hand(one.key)
         _allow_many_connections()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._closers.append(context.term)
+        closing.then(context.term)
         self.authenticator = Authenticator(
             context,
             lambda key: self.admission.peer(key) is not None and not self.budgets.is_out(key),
         )
-        self._closers.append(self.authenticator.close)
+        closing.then(self.authenticator.close)
         site = Site(self.store.master_id, str(home.folder), options.worker_command)
         self.router = Router(context, home.server, self._allowance)
-        self._closers.append(self.router.close)
+        closing.then(self.router.close)
         self.port = self.router.bind(options.bind, self._port())
         self.addresses = addresses(options.bind, options.reach, self.port)
         self.workers = Workers(
@@ -124,7 +103,7 @@ class Master:
             options.heartbeat_seconds,
         )
         self.files = Files(self.blobs, self.router, self.workers.route_of, self.disks.check_room)
-        self._closers.append(self.files.close)
+        closing.then(self.files.close)
         self.fleet = Fleet(
             options,
             site,
@@ -135,10 +114,10 @@ class Master:
             self.addresses,
             home.server.public,
         )
-        self._closers.append(self.fleet.close)
+        closing.then(self.fleet.close)
         import_policies()
         self.bags = Bags(options, self.store, self.workers, self.fleet, self.admission, self.files)
-        self._closers += [self.bags.messenger.close, self.bags.close]
+        closing.then(self.bags.messenger.close, self.bags.close)
         self.reports = WorkerReports(
             self.workers,
             self.store,
@@ -146,9 +125,9 @@ class Master:
             options.heartbeat_seconds,
             options.silence_seconds,
         )
-        self._closers.append(self.reports.close)
+        closing.then(self.reports.close)
         self.requests = Requests(self, self.router)
-        self._closers.append(self.requests.close)
+        closing.then(self.requests.close)
         with self.store.reader() as reader:
             enrolment = Enrolment(
                 reader.machines(),
@@ -171,14 +150,13 @@ class Master:
         home.publish(self.addresses, self.port)
         with self.store.reader() as reader:
             self.bags.restore(reader)
-        self._mind_disks()
-        self._closers.append(self._stop_minding)
         self._loop.run_in_executor(None, self.blobs.drop_leftovers)
         self.router.serve(self.inbox.hear, self.reports.lost)
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, self._loop.time())
-        self._closers.append(self._stop_measuring)
         self._late = self._loop.call_later(_LATE_SECONDS, self._load_late)
-        self._closers.append(self._stop_loading)
+        self._mind_disks()
+        closing.then(self._stop_timers)
+        self.web = self._page(closing)
         log.info(
             "master listens",
             addresses=list(self.addresses),
@@ -187,30 +165,15 @@ class Master:
             release=self.release,
         )
 
-    async def _open_web(self) -> None:
+    def _page(self, closing: Closing) -> "WebPage | None":
         """The web page, if wanted; else its code is not even loaded."""
-        if self.options.web_port is not None:
-            from bats.master.web.server import WebPage
+        if self.options.web_port is None:
+            return None
+        from bats.master.web.server import WebPage
 
-            self.web = WebPage(self)
-            self._closers.append(self.web.close)
-            await self.web.start()
-
-    async def _close(self) -> None:
-        """Close in the opposite order of opening; failures are told, and the rest is closed too."""
-        while self._closers:
-            close = self._closers.pop()
-            try:
-                waiting = close()
-                if waiting is not None:
-                    await waiting
-            except StoreDamagedError as error:
-                log.warning("store not closed in order", reason=str(error))
-            except Exception:
-                log.exception("not closed in order")
-
-    async def _close_store(self) -> None:
-        await self.store.close()
+        page = WebPage(self)
+        closing.then(page.close)
+        return page
 
     def _port(self) -> int:
         if self.options.port:
@@ -366,14 +329,9 @@ class Master:
         else:
             self._late = self._loop.call_later(_LATE_SECONDS, self._load_late)
 
-    def _stop_loading(self) -> None:
-        self._late.cancel()
-
-    def _stop_minding(self) -> None:
-        self._minding.cancel()
-
-    def _stop_measuring(self) -> None:
-        self._lag_timer.cancel()
+    def _stop_timers(self) -> None:
+        for timer in (self._minding, self._lag_timer, self._late):
+            timer.cancel()
 
     def _measure_lag(self, last: float) -> None:
         now = self._loop.time()
@@ -381,9 +339,22 @@ class Master:
         self._lag_timer = self._loop.call_later(_LAG_SECONDS, self._measure_lag, now)
 
 
+@asynccontextmanager
+async def serving(options: Options) -> AsyncIterator[Master]:
+    """A master that serves as long as the block lasts; `master.access` reaches it."""
+    closing = Closing()
+    try:
+        master = Master(options, closing)
+        if master.web:
+            await master.web.start()
+        yield master
+    finally:
+        await closing.close()
+
+
 async def serve(options: Options, ready: Callable[[Master], None] = lambda _: None) -> None:
     """Serve until a signal or a client ends it. Machines live on as long as their lease."""
-    async with Master(options) as master:
+    async with serving(options) as master:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, master.shut_down, f"{number.name} received")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
+from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
@@ -341,7 +342,8 @@ class Simulation:
 
     def _foretell(self, command: Foretell, now: float) -> None:
         """Answered in no time; a live master takes some seconds, in which paid time is used."""
-        assert self._foreteller is not None, "settings with foresight need somebody who foretells"
+        if self._foreteller is None:
+            raise BrokenInvariantError("Settings with foresight need somebody who foretells.")
         told = self._foreteller(self.engine, command)
         self._at(now, lambda _at: told, last=True)
 

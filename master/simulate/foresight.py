@@ -89,14 +89,16 @@ def _at_a_glance(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedul
 
 def _with_its_room(schedule: Schedule) -> Schedule:
     """At most what it was planned with: of that a run keeps room for error."""
-    assert schedule.bounds is not None
+    if schedule.bounds is None:
+        return schedule
     most = max(schedule.bounds.cost, schedule.budget)
     return replace(schedule, budget=most, bounds=replace(schedule.bounds, cost=most))
 
 
 def _limited(schedule: Schedule) -> Schedule:
     """With a little more than the price that was told for its limit."""
-    assert schedule.bounds is not None
+    if schedule.bounds is None:
+        return schedule
     return replace(schedule, bounds=replace(schedule.bounds, cost=_more(schedule.bounds.cost)))
 
 
@@ -170,16 +172,17 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
     if known.steps:
         yield from _workflows(known, rng)
         return
-    sample = np.asarray(known.experienced, dtype=np.float64)
+    expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
+    sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
     varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
     draws = possible(sample, STRATUM * RUNS, rng)
     means = (draws.values * draws.weights).sum(axis=1)
     order = np.argsort(means, kind="stable")
     for place in order[STRATUM // 2 :: STRATUM] if varies else order[:1]:
         row = Draws(draws.values[place : place + 1], draws.upto[place : place + 1])
-        bag = row.tasks(known.tasks, rng)[:, 0]
+        bag = expected * row.tasks(known.tasks, rng)[:, 0]
         for task, tau in known.longer_than.items():
-            bag[task] = _longer_than(tau, row, rng)
+            bag[task] = expected[task] * _longer_than(tau / expected[task], row, rng)
         yield bag, tuple(_drawn(line, rng) if varies else line for line in known.lines)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
 from bats.common.offering import MANUAL
+from bats.common.resources import Resources
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap, starts, windows
@@ -38,6 +39,12 @@ class StartedByHand:
 
     slots: int
     at: float = 0.0
+    memory_bytes: int = 0
+    gpus: int = 0
+
+    @property
+    def size(self) -> Resources:
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
 
 class Together:
@@ -78,7 +85,7 @@ class Together:
         for bag, submission in self._submitted.items():
             self._agenda.put(submission.at, partial(self._open, bag))
         for number, machine in enumerate(machines, self.FIRST_COMMON):
-            came = partial(self._neighbours.came, MachineId(number), machine.slots)
+            came = partial(self._neighbours.came, MachineId(number), machine.size)
             self._agenda.put(machine.at, came)
 
     def run(self, until: float = NEVER) -> None:
@@ -115,7 +122,14 @@ class Together:
         self.slot_seconds[bag] = 0.0
         offerings = submission.settings.offerings
         takes = ("",) if any(one.backend == MANUAL for one in offerings) else ()
-        opened = Opened(bag, submission.user, submission.weight, submission.priority, takes)
+        opened = Opened(
+            bag,
+            submission.user,
+            submission.weight,
+            submission.priority,
+            takes,
+            submission.settings.task,
+        )
         places = {
             k: Place(str(one.name), one.max_machines)
             for k, one in enumerate(offerings)
@@ -143,10 +157,14 @@ class Together:
 
     def _check_books(self) -> None:
         self.household.check()
-        for machine, slots in self._neighbours.machines.items():
-            running = sum(one.running(machine) for one in self.bags.values())
-            if running > slots:
-                raise BrokenInvariantError(f"{running} tasks run on {slots} slots")
+        for machine, size in self._neighbours.machines.items():
+            running = [(one.running(machine), one.settings.task) for one in self.bags.values()]
+            cpus = sum(count * task.cpus for count, task in running)
+            memory = sum(count * task.memory_bytes for count, task in running)
+            gpus = sum(count * task.gpus for count, task in running)
+            taken = Resources(cpus, memory if size.memory_bytes else 0, gpus)
+            if size.lacks(taken):
+                raise BrokenInvariantError(f"tasks take {taken} of a machine of {size}")
 
     def place(self, placement: str) -> None:
         """Let the placement of this name decide from now on."""

@@ -12,9 +12,9 @@ from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.outcomes.values import FILE
+from bats.common.resources import Resources
 from bats.common.template import Fill, compile_template, placeholders
-from bats.master.sweep.columns import type_of
-from bats.master.sweep.space import Space, space_from_plain, space_to_plain
+from bats.master.sweep.space import OpenSpace, Space, any_space_from_plain, space_to_plain
 
 Input = tuple[str, str, int, int]
 """A file that tasks need: its name, sha256, bytes and mode."""
@@ -34,7 +34,7 @@ class MistakeError(UsageError):
 
 _PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
 _ADDED: Final = frozenset(
-    {"max_failures", "memory_bytes", "notify", "pids", "policy", "values_file"}
+    {"gpus", "max_failures", "memory_bytes", "notify", "pids", "policy", "values_file"}
 )  # version 0.1.0 did not write them
 _MOST_INPUTS: Final = 100_000  # tasks whose own input files are looked through
 
@@ -50,7 +50,7 @@ class Sweep:
     Unfilled or unfillable templates are refused here, so that no task is started in vain.
     """
 
-    space: Space = field(default_factory=Space)
+    space: Space | OpenSpace = field(default_factory=Space)
     name: str = "bag"
     command: str = ""
     argv: tuple[str, ...] = ()
@@ -62,14 +62,15 @@ class Sweep:
     values_file: str = ""  # where each task tells values, seen from the folder it runs in
     base: str = ""  # the folder that `inputs` are named from
     timeout_seconds: float = 0.0  # 0: none
-    memory_bytes: int = 0  # that a task may use; 0: no limit
+    memory_bytes: int = 0  # that a task has, and may not pass; 0: nobody counts it
     pids: int = 0  # processes and threads that a task may have; 0: no limit
     output_cap_bytes: int = 1 << 20
     compat: str = ""
     retries: int = 1
     max_failures: int = 0  # tasks that may fail until the bag is paused; 0: a dozen alike
     replicate: bool = True
-    slots: int = 1  # what one task takes of a machine's
+    slots: int = 1  # the CPUs that a task takes: of a machine's slots
+    gpus: int = 0  # that a task has to itself
     at_once: int = 0  # tasks that may run at a time; 0: any number
     budget: Money | None = None
     deadline_seconds: float | None = None
@@ -89,6 +90,11 @@ class Sweep:
         self._check_templates()
 
     @property
+    def open(self) -> bool:
+        """True if tasks may be added while the bag runs."""
+        return isinstance(self.space, OpenSpace)
+
+    @property
     def count(self) -> int:
         return self.space.count
 
@@ -99,6 +105,11 @@ class Sweep:
     @property
     def graph(self) -> None:
         """The order among its tasks: there is none."""
+
+    @property
+    def needs(self) -> Resources:
+        """The part of a machine that one of its tasks takes."""
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
     def step_of(self, _index: int) -> int:
         return 0
@@ -124,8 +135,7 @@ class Sweep:
 
     def types(self) -> dict[str, type]:
         """The type of each parameter's values."""
-        columns = (column for axis in self.space.axes for column in axis.columns)
-        return dict(zip(self.names, map(type_of, columns), strict=True))
+        return self.space.types()
 
     def preview(self, index: int) -> str:
         """The command of task `index` as one would type it."""
@@ -175,6 +185,8 @@ class Sweep:
             cluster=cluster,
             memory_bytes=self.memory_bytes,
             pids=self.pids,
+            cpus=self.slots,
+            gpus=self.gpus,
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -182,7 +194,7 @@ class Sweep:
         plain: dict[str, Any] = {"sweep": _PLAIN}
         for one in fields(self):
             value = getattr(self, one.name)
-            if isinstance(value, Space):
+            if isinstance(value, Space | OpenSpace):
                 value = space_to_plain(value)
             elif isinstance(value, tuple):
                 value = list(value)
@@ -206,7 +218,7 @@ class Sweep:
                     continue
                 value = plain[one.name]
                 if one.name == "space":
-                    given[one.name] = space_from_plain(value)
+                    given[one.name] = any_space_from_plain(value)
                     continue
                 given[one.name] = fitting(value, one.type)
             return cls(**given)

@@ -178,7 +178,7 @@ _AMOUNT: Final = {"type": ["string", "number"], "examples": ["12.50"]}
 class Resources(Checked):
     """The part of its machine that one task takes."""
 
-    slots: Whole = Field(1, ge=1, le=100_000, description="Slots of the machine that a task takes.")
+    slots: Whole = Field(1, ge=1, le=100_000, description="The same as `cpus`, which is shorter.")
 
 
 _LEAST_MEMORY: Final = 4 << 20
@@ -264,7 +264,11 @@ class Recipe(Checked):
     )
     memory: Annotated[
         int, Reads(task_memory, {"type": ["string", "integer"], "examples": ["512M", "2G"]})
-    ] = Field(0, description="What a task may use of memory; one that takes more is killed.")
+    ] = Field(
+        0, description="The memory that a task has; machines are filled by it, and more is killed."
+    )
+    cpus: Whole = Field(1, ge=1, le=100_000, description="CPUs of its machine that a task takes.")
+    gpus: Whole = Field(0, ge=0, le=1000, description="GPUs that a task has to itself.")
     pids: Whole = Field(
         0, ge=1, le=1 << 22, description="How many processes and threads a task may have at a time."
     )
@@ -297,9 +301,7 @@ class SweepFile(Recipe):
         description="So many failed tasks pause the bag; not given: the first dozen alike.",
     )
     replicate: bool = Field(True, description="Whether late tasks may be copied to idle machines.")
-    resources: Resources = Field(
-        Resources(slots=1), description="What one task takes of its machine."
-    )
+    resources: Resources = Field(Resources(slots=1), description="An older way to say `cpus`.")
     budget: Annotated[Money | None, Reads(amount, _AMOUNT)] = Field(
         None, description="The most that may be spent, sampling included."
     )

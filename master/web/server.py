@@ -4,11 +4,12 @@ import asyncio
 import json
 import math
 import mimetypes
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.resources import files
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol
 
 import structlog
 from aiohttp import web
@@ -45,6 +46,7 @@ _HEADERS: Final = {
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _COOKIE_SECONDS: Final = 30 * 86400
 _LONGEST_BODY: Final = 64 << 10
+_BACKLOG: Final = 128  # connections that wait to be taken
 _LAST_DECISIONS: Final = 200  # what a page that has just opened is given
 _COMPRESSED: Final = 1 << 10  # bytes, from which on it pays
 _HIGHEST_INTEGER: Final = 2**53  # what a browser counts exactly
@@ -60,10 +62,25 @@ class _Master(Service, Protocol):
     def home(self) -> Home: ...
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(
+            f"The web page cannot listen on {host} port {port}: {error.strerror}. "
+            "Choose another port, or 0 for any that is free."
+        ) from error
+
+
 class WebPage:
-    """Listens from `start` to `close`; `url` is what its user opens, token included."""
+    """Answers from `start` to `close`; `url` is what its user opens, token included.
+
+    It stands in the file `link`; `address`, without the token, may be told to anybody.
+    """
 
     def __init__(self, master: _Master) -> None:
+        options, home = master.options, master.home
         self._master = master
         self._drawings = Drawings(master)
         self._assets = {
@@ -71,11 +88,32 @@ class WebPage:
             for name, (package, path) in _STATIC.items()
         }
         self._page = files("bats.master.web").joinpath("static/index.html").read_text()
-        self._runner: web.AppRunner | None = None
-        self.url = ""
+        token = keep_token(home.folder / "keys" / "web.json")
+        host = options.web_bind
+        self._socket = _listening(host, options.web_port or 0)
+        port = self._socket.getsockname()[1]
+        self._door = Door(token, port, loopback=host in _LOOPBACK)
+        self._runner = web.AppRunner(self._app(), access_log=None, shutdown_timeout=1.0)
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{port}/"
+        self.url = f"{self.address}?token={token}"
+        self.link = home.folder / ADDRESS
+        write_private(self.link, f"{self.url}\n")
+        log.info("web page", address=self.address, link=str(self.link))
+        if host not in _LOOPBACK:
+            log.warning("the web page is not encrypted; let only a trusted network reach it")
 
-    async def start(self) -> Self:
-        options, home = self._master.options, self._master.home
+    async def start(self) -> None:
+        await self._runner.setup()
+        await web.SockSite(self._runner, self._socket).start()
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
+        self._socket.close()
+        with suppress(OSError):
+            self.link.unlink()
+
+    def _app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=_LONGEST_BODY)
         app.add_routes(
             [
@@ -93,33 +131,7 @@ class WebPage:
                 web.post("/api/bags/{bag}/{verb:choose|allow|cancel|retry|resume}", self._change),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        host = options.web_bind
-        try:
-            await web.TCPSite(self._runner, host, options.web_port or 0).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise UsageError(
-                f"The web page cannot listen on {host} port {options.web_port}: {error.strerror}. "
-                "Choose another port, or 0 for any that is free."
-            ) from error
-        port = self._runner.addresses[0][1]
-        token = keep_token(home.folder / "keys" / "web.json")
-        self._door = Door(token, port, loopback=host in _LOOPBACK)
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{port}/?token={token}"
-        write_private(home.folder / ADDRESS, f"{self.url}\n")
-        log.info("web page", address=f"http://{shown}:{port}/", link=str(home.folder / ADDRESS))
-        if host not in _LOOPBACK:
-            log.warning("the web page is not encrypted; let only a trusted network reach it")
-        return self
-
-    async def close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-        with suppress(OSError):
-            (self._master.home.folder / ADDRESS).unlink()
+        return app
 
     # --- the door ---------------------------------------------------------------------------------
 

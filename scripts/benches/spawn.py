@@ -50,7 +50,7 @@ def value_seconds() -> float:
     """The time in which a worker finds the last line and the values in what a task wrote."""
     tries, pipe = 1_000, os.pipe()
     with tempfile.TemporaryDirectory() as folder:
-        slot = Slot(Path(folder), 0, 0, pipe[0])
+        slot = Slot(Path(folder), 0, 0, pipe[0], None)
         size = os.write(slot.stdout, b"epoch 100\nloss=0.25\n")
         began = time.process_time()
         for _ in range(tries):

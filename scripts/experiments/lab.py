@@ -156,9 +156,9 @@ async def _run(
         for backend in options.backends.values():  # a provider's machines are there to be had
             assert isinstance(backend, Local)
             await asyncio.to_thread(backend.warm)
-        from bats.master.service.master import Master
+        from bats.master.service.master import serving
 
-        async with Master(options) as master, connect(master.access) as client:
+        async with serving(options) as master, connect(master.access) as client:
             bag = await client.submit(
                 sweep,
                 offerings=settings.offerings,

@@ -27,7 +27,7 @@ from bats.deploy.local import Local
 from bats.deploy.protocol import Sighting, Site
 from bats.master.client import Client, connect, sweep
 from bats.master.service.home import WORKER
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options, place_of
 from bats.master.service.wire.admission import Role
 from bats.master.service.wire.router import Heard
@@ -120,7 +120,7 @@ async def _session(work: Path) -> list[tuple[str, str, bytes]]:
         backends={place_of(HERE): OnceOnly(HERE, site)},
         heartbeat_seconds=0.5,
     )
-    async with Master(options) as master:
+    async with serving(options) as master:
         tap = Tap(master)
         async with connect(master.access) as client:
             await _told_off(master)

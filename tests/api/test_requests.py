@@ -1,6 +1,7 @@
 """Requests of the API: each is sent by its client and read by its handler as one and the same."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 import pytest
@@ -12,6 +13,7 @@ from bats.master.api.asking import ask
 from bats.master.api.reading import read, takes
 from bats.master.api.requests import Choose, GetLog, GetTasks, Request, Retry, Submit
 from bats.master.service.api.answering import VERBS
+from bats.master.service.api.submission import _KEYS, POLICY
 
 
 def every_request() -> dict[str, type[Request[Any]]]:
@@ -39,7 +41,7 @@ def test_a_handler_takes_the_request_of_its_verb_and_gives_its_reply(verb: str):
         GetLog(task=0, live=True),
         Retry(3, [1, 2]),
         Retry(),
-        Submit({"sweep": {}, "rule": "ask"}),
+        Submit(sweep={}, rule="ask", budget=Money(5), hold=True),
     ],
 )
 def test_what_is_sent_is_what_is_read(sent: Request[Any]):
@@ -77,6 +79,23 @@ def test_money_is_whole_and_no_less_than_nothing():
 
 def test_a_key_of_a_later_release_changes_nothing():
     assert read(Choose, {"bag": 3, "colour": "blue"}) == Choose(3)
+
+
+def test_a_submission_is_taken_only_with_keys_that_are_known():
+    """Elsewhere a key of a later release changes nothing; here it would decide something."""
+    with pytest.raises(
+        UsageError, match="`bugdet` is no key of a submission; did you mean `budget`"
+    ):
+        read(Submit, {"sweep": {}, "bugdet": 5})
+    with pytest.raises(UsageError, match="`sweep` is missing: there is nothing to run"):
+        read(Submit, {"budget": 5})
+    with pytest.raises(UsageError, match="`after` should be a list of bags, not 5"):
+        read(Submit, {"sweep": {}, "after": 5})
+
+
+def test_all_that_a_submission_may_hold_is_checked():
+    assert set(_KEYS) | {"sweep", "offerings"} == {one.name for one in fields(Submit)}
+    assert set(POLICY) <= set(_KEYS)
 
 
 async def test_a_typed_question_reaches_its_handler_over_plain_data():

@@ -7,6 +7,8 @@ import pytest
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
+from bats.common.resources import Resources
+from bats.master.brain.household.common_machines import tasks_in
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (
     Came,
@@ -26,6 +28,15 @@ from bats.master.brain.protocol.commands import WakeAt
 
 A, B, C = BagId(1), BagId(2), BagId(3)
 DESK = MachineId(500_001)
+GIB = 1 << 30
+MORE = ((0, 0), (0, 0), (16 * GIB, 0), (16 * GIB, 2))  # memory and GPUs of machines
+TASKS = (
+    Resources(),
+    Resources(),
+    Resources(2),
+    Resources(1, 5 * GIB),
+    Resources(1, gpus=1),
+)
 
 
 class Home:
@@ -133,8 +144,47 @@ def test_a_higher_priority_has_all_that_it_needs_and_equal_ones_share() -> None:
 
 def test_tasks_that_take_two_slots_get_pairs() -> None:
     home = Home()
-    home(Came(DESK, 4), Opened(A, width=2), Needs(A, 8), *opened(B))
+    home(Came(DESK, 4), Opened(A, task=Resources(2)), Needs(A, 4), *opened(B))
     assert home.pass_on(A) == {A: 2, B: 2}
+
+
+def test_memory_and_gpus_are_shared_as_the_part_of_the_machine_that_they_are() -> None:
+    home = Home()
+    half = Resources(1, memory_bytes=8 * GIB)
+    home(Came(DESK, 8, memory_bytes=16 * GIB), Opened(A, task=half), Needs(A, 9), *opened(B))
+    assert home.pass_on(A) == {A: 4, B: 4}, "half of the machine is one task of A"
+    home(Closed(A), Opened(C, task=Resources(1, gpus=1)), Needs(C, 9))
+    assert home.pass_on(B) == {B: 8, C: 0}, "a machine without GPUs is nothing to C"
+    home(Came(MachineId(DESK + 1), 8, gpus=4))
+    assert home.pass_on(B) == {B: 12, C: 4}, "of the one with GPUs they have half each"
+
+
+def test_a_bag_that_has_all_of_a_machine_has_all_that_it_holds() -> None:
+    """Three thirds of the memory are three tasks, though each has two slots of four."""
+    size, third = Resources(4, memory_bytes=10 * GIB), Resources(1, memory_bytes=3 * GIB)
+    assert (size.holds(third), size.width(third)) == (3, 2)
+    assert [tasks_in(slots, third, size) for slots in range(5)] == [0, 0, 1, 1, 3]
+    home = Home()
+    assert home(Came(DESK, 4, memory_bytes=10 * GIB), Opened(A, task=third), Needs(A, 9)) == {A: 4}
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_tasks_in_slots_that_are_there_never_take_more_than_there_is(seed: int) -> None:
+    rng = random.Random(seed)
+    size = Resources(rng.randint(1, 12), rng.choice([0, rng.randint(1, 64)]), rng.randint(0, 4))
+    tasks = [
+        Resources(rng.randint(1, 4), rng.randint(0, 20), rng.choice([0, 0, 1, 2])) for _ in range(9)
+    ]
+    free, taken = size.cpus, [0, 0, 0]
+    for task in tasks:
+        slots = rng.randint(0, free)
+        free -= slots
+        count = tasks_in(slots, task, size)
+        for at, each in enumerate((task.cpus, task.memory_bytes, task.gpus)):
+            taken[at] += count * each
+    assert taken[0] <= size.cpus
+    assert taken[1] <= size.memory_bytes or not size.memory_bytes
+    assert taken[2] <= size.gpus
 
 
 def test_a_bag_has_only_machines_of_kinds_that_it_takes() -> None:
@@ -188,7 +238,7 @@ def test_who_waits_in_vain_is_looked_at_ever_more_seldom() -> None:
 def test_books_that_disagree_are_a_bug() -> None:
     home = Home()
     home(Came(DESK, 2), *opened(A))
-    home.household._machines[DESK].granted[B] = 1
+    home.household._slots.machines[DESK].granted[B] = 1
     with pytest.raises(BrokenInvariantError, match="does not run"):
         home.household.check()
 
@@ -231,7 +281,7 @@ def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sh
         granted = household.granted(bag, machine)
         notices: list[Notice] = [
             Needs(bag, rng.randint(0, 9)),
-            Came(machine, rng.randint(1, 6)),
+            Came(machine, rng.randint(1, 6), "", (), *rng.choice(MORE)),
             Went(machine),
             Closed(bag),
             Weighed(bag, rng.choice([1.0, 2.0]), rng.randint(0, 2)),
@@ -241,7 +291,8 @@ def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sh
         if machine in household.leaving(bag):
             notices = [Fills(bag, machine, granted)]
         elif not household.has(bag):
-            notices = [Opened(bag, f"u{bag % 2}", weight=rng.choice([1.0, 2.0]))]
+            task = rng.choice(TASKS)
+            notices = [Opened(bag, f"u{bag % 2}", weight=rng.choice([1.0, 2.0]), task=task)]
         notice = rng.choice(notices)
         said.append(household.handle(notice, now))
         story.append((now, notice))

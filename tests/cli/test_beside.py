@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
+from helpers.waiting import until
 
 from bats.common.errors import UsageError
-from bats.master.cli.beside import beside
+from bats.master.cli.beside import Beside
 
 
 def test_the_value_comes_from_another_process() -> None:
-    outcome = beside(lambda: (os.getpid(), "x" * 1_000_000))
+    outcome = Beside(lambda: (os.getpid(), "x" * 1_000_000))
     child, text = outcome()
     assert child != os.getpid()
     assert len(text) == 1_000_000
@@ -22,11 +24,25 @@ def test_what_fails_there_fails_here() -> None:
         raise UsageError("There is no such file.")
 
     with pytest.raises(UsageError, match="no such file"):
-        beside(fail)()
+        Beside(fail)()
+
+
+def test_a_failure_is_known_before_it_is_waited_for() -> None:
+    def fail() -> None:
+        raise UsageError("There is no such file.")
+
+    failing = Beside(fail)
+    until(failing.failed)
+    with pytest.raises(UsageError, match="no such file"):
+        failing()
+    fine = Beside(lambda: 7)
+    time.sleep(0.2)
+    assert not fine.failed()
+    assert fine() == 7
 
 
 def test_what_cannot_be_sent_is_made_here() -> None:
-    made = beside(lambda: lambda: [os.getpid()])
+    made = Beside(lambda: lambda: [os.getpid()])
     assert made()() == [os.getpid()]
 
 

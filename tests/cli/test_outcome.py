@@ -36,7 +36,7 @@ def test_what_the_sample_took_and_the_rest_took_is_the_cost(user: User) -> None:
         assert found, told
         return Decimal(found[1])
 
-    sample = dollars(r"^The sample took \$(\S+) in ")
+    sample = dollars(r"^Until it was chosen: \$(\S+) and ")
     assert sample == Decimal(facts["chosen_committed"]) >= Decimal("0.05")
     rest = dollars(r"^took +\$(\S+) and .* s after the sample$")
     assert rest > 0

@@ -96,6 +96,22 @@ def test_the_whole_is_told_apart_from_the_rest_of_the_schedule_that_was_chosen()
         }
     )
     assert said.split("\n")[-2:] == [
-        "The sample took $1.00 in 12 s; the table is of the rest.",
+        "Until it was chosen: $1.00 and 12 s; the table is of the rest.",
         "All of it by budget: $3.00 (90 %: $4.00) in 1 min 12 s (90 %: 1 min 42 s).",
     ]
+
+
+def test_what_it_took_so_far_goes_on_while_its_user_thinks_it_over() -> None:
+    facts = {
+        "phase": "choosing",
+        "chosen": "",
+        "currency": "$",
+        "committed": DOLLAR,
+        "at": 38.0,
+        "clusters": ["slow", "fast"],
+        "schedules": [
+            {**one, "name": "cheapest", "mix": [1, 2], "delta_n": 0, "cushion": 0}
+            for one in SCHEDULES
+        ],
+    }
+    assert "\nSo far: $1.00 and 38 s; the table is of the rest." in offers(facts)

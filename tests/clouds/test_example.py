@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bats.common.money import NOTHING, money
 from bats.deploy.registry import BACKENDS
+from bats.master.clouds.clouds_file import load
 from bats.master.clouds.clouds_in_python import Clouds
 from bats.master.clouds.clouds_model import OfferingTable
-from bats.master.clouds.clouds_reading import load
 from bats.master.clouds.discovery import Found, Queue, hosts, look_around, partitions, queues
 from bats.master.clouds.example import example
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bats.common.errors import UsageError
 from bats.common.money import NOTHING, Money, money
-from bats.master.clouds.clouds_reading import clouds, find_clouds, load, price_of_atu, this_computer
+from bats.master.clouds.clouds_file import load, price_of_atu
+from bats.master.clouds.clouds_reading import clouds, find_clouds, this_computer
 
 FULL = """
 currency = "core-hours"

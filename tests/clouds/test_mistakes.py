@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bats.common.errors import UsageError
+from bats.master.clouds.clouds_file import load
 from bats.master.clouds.clouds_model import CloudsFile, OfferingTable
-from bats.master.clouds.clouds_reading import load
 from bats.master.model_checks import check
 from bats.master.userfile import Document
 
@@ -38,6 +38,9 @@ MISTAKES = [
     (FREE + "max = 0", "should be 1 or more, not 0."),
     (FREE + 'max = "many"', "should be a whole number, not 'many'."),
     (FREE + "slots = true", "should be a whole number, not true."),
+    (FREE + "slots = 2\ncpus = 2", "line 5: `offering[1].slots`: says the same as `cpus`"),
+    (FREE + 'memory = "much"', "'much' is not a size"),
+    (FREE + "max = 2\ngpus = 1", "the GPUs of this computer are those of one machine"),
     (FREE + "setings = {}", "unknown key; allowed are name, backend, price, per, atu"),
     (FREE + "settings = {}", "line 5: `offering[1].settings`: unknown key"),
     (FREE + "local = 5", "should be a table of keys and values, not 5."),

@@ -8,8 +8,8 @@ import pytest
 from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.deploy.protocol import Price
+from bats.master.clouds.clouds_file import load
 from bats.master.clouds.clouds_in_python import Clouds
-from bats.master.clouds.clouds_reading import load
 from bats.master.clouds.pricing import Looked, write
 
 FILE = """\

@@ -19,7 +19,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy.batch import jobs as batch
 from bats.deploy.testing import eventually
 from bats.master.client import Client, connect
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
@@ -73,7 +73,7 @@ async def served(state: Path) -> AsyncIterator[Client]:
         ClusterName(NAME), money("0.1"), 600.0, 1, boundary_seconds=20.0, backend="slurm"
     )
     options = Options(state=state, offerings=(jobs,), poll_seconds=0.5)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         yield client
 
 

@@ -17,7 +17,7 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.testing import eventually
 from bats.master.client import Client, connect
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
@@ -41,7 +41,7 @@ def instances(bed: Bed, *, setup: tuple[str, ...] = ()) -> Offering:
 @asynccontextmanager
 async def served(folder: Path, offering: Offering, **more: Any) -> AsyncIterator[Client]:
     options = Options(state=folder / "state", offerings=(offering,), poll_seconds=0.5, **more)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         yield client
 
 

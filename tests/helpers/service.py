@@ -20,7 +20,7 @@ from bats.common.offering import Offering
 from bats.common.wire.keys import read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import ACCESS
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space
@@ -107,7 +107,7 @@ Make = Callable[..., KillableMaster]
 @pytest.fixture
 async def master(tmp_path: Path) -> AsyncIterator[Master]:
     """With this computer's processes for machines."""
-    async with Master(Options(state=tmp_path / "state", offerings=(free(),))) as made:
+    async with serving(Options(state=tmp_path / "state", offerings=(free(),))) as made:
         yield made
     end_workers(tmp_path)
 

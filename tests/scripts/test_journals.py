@@ -29,11 +29,17 @@ def test_the_same_run_has_the_same_digest_and_another_seed_another():
 
 
 def test_a_decision_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch):
-    case = next(
-        case
-        for case in journals.cases()
-        if case.tail == "perfect" and case.workload == "levy" and case.tasks > 1
-    )
-    before = journals.journal(case)
+    some = [case for case in journals.cases() if case.tail == "perfect" and case.tasks == 40]
+    before = [journals.journal(case) for case in some]
     monkeypatch.setitem(REPLICATORS, "perfect", REPLICATORS["none"])
-    assert journals.journal(case) != before
+    assert [journals.journal(case) for case in some] != before
+
+
+def test_a_policy_that_is_new_changes_only_the_runs_that_it_is_drawn_in():
+    names = ["a", "b", "c"]
+    before = [journals.drawn(seed, 0, names) for seed in range(100)]
+    after = [journals.drawn(seed, 0, [*names, "new"]) for seed in range(100)]
+    assert set(before) == set(names)
+    changed = [new for old, new in zip(before, after, strict=True) if old != new]
+    assert 10 < len(changed) < 45
+    assert set(changed) == {"new"}

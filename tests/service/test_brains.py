@@ -11,11 +11,11 @@ from helpers.workers import end_workers
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.bag import Bag, Books, bag_from
+from bats.master.bag import Bag, Books, read_bag
 from bats.master.brain_version import brain_version
 from bats.master.client import connect
 from bats.master.queries.replay import OtherBrainError, Recorded, Replayed
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.store.reader import Reader
 from bats.master.store.store import Store
@@ -23,13 +23,13 @@ from bats.master.store.store import Store
 
 def read(folder: Path) -> tuple[Bag, list[object], Recorded]:
     with Reader(folder) as reader:
-        bag = bag_from(reader.bag(BagId(1)))
+        bag = read_bag(reader, BagId(1))
         return bag, list(reader.events(bag.id)), Recorded.of(bag, reader)
 
 
 async def run_a_bag(folder: Path) -> None:
     options = Options(state=folder, offerings=(free(),))
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         bag = (await client.ask("submit", sweep=sweep(20)))["bag"]
         await over(client, bag)
     end_workers(folder)
@@ -78,7 +78,7 @@ async def test_a_refused_bag_is_left_to_the_release_that_knows_it(tmp_path: Path
     store.bag_state(bag.id, bag.state, bag.summary({}))
     store._db.execute("DELETE FROM results WHERE id % 2 = 0")
     await store.close()
-    async with Master(Options(state=folder, offerings=(free(),))) as master:
+    async with serving(Options(state=folder, offerings=(free(),))) as master:
         assert master.bags.known == {}
         async with connect(master.access) as client:
             with pytest.raises(UsageError, match="go on with it under that release"):

@@ -13,7 +13,7 @@ from bats.common.errors import BatsError, UsageError
 from bats.common.units import octets, show_octets
 from bats.master.client import connect
 from bats.master.service.disk import Disks
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.store.blobs import Blobs
 
@@ -65,7 +65,7 @@ async def test_below_the_reserve_what_runs_is_finished_and_nothing_is_begun(
 ) -> None:
     monkeypatch.setattr("bats.master.service.master._DISK_SECONDS", 0.05)
     options = Options(state=tmp_path / "state", offerings=(free(slots=1),))
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         work = sweep(4, "until [ -e go ]; do sleep 0.05; done", cwd=str(tmp_path))
         bag = (await client.ask("submit", sweep=work))["bag"]
         await becomes(client, bag, lambda status: status["running"] > 0)
@@ -89,7 +89,7 @@ async def test_a_change_that_cannot_be_written_is_answered_all_the_same(
 ) -> None:
     monkeypatch.setattr("bats.master.service.master._WRITING_SECONDS", 0.2)
     options = Options(state=tmp_path / "state", offerings=(free(),))
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with monkeypatch.context() as full:
             full.setattr(master.store, "committed", lambda: never)
@@ -106,7 +106,7 @@ async def test_output_files_are_capped_and_the_task_says_so(
     tmp_path: Path, caps: dict[str, int], what: str
 ) -> None:
     options = Options(state=tmp_path / "state", offerings=(free(),), **caps)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         work = sweep(
             2, "head -c 1000000 /dev/zero | tr '\\0' {x} > big", outputs=("big",), retries=0
         )

@@ -22,14 +22,14 @@ from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, Site
 from bats.master.brain.rules.machines.hiring import START_FAILURES
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options, place_of
 
 
 @asynccontextmanager
 async def served(folder: Path, **options: Any) -> AsyncIterator[tuple[Master, Client]]:
     given = {"state": folder / "state", "offerings": (free(),), **options}
-    async with Master(Options(**given)) as master, connect(master.access) as client:
+    async with serving(Options(**given)) as master, connect(master.access) as client:
         try:
             yield master, client
         finally:

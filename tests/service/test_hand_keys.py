@@ -13,7 +13,7 @@ from bats.common.messages import Enroll, MachineId, Refused, Results, Run, Welco
 from bats.common.wire.keys import Access, KeyPair, new_pair, read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.service.wire.hand_keys import HandKeys
 
@@ -105,11 +105,11 @@ async def test_a_worker_has_its_key_and_its_number_after_a_restart_of_the_master
     tmp_path: Path,
 ) -> None:
     options = Options(state=tmp_path / "state")
-    async with Master(options) as master:
+    async with serving(options) as master:
         own = await enrolled(master)
         async with peer(invitation(master), own) as worker:
             number = (await worker.hello()).machine
-    async with Master(options) as master, peer(invitation(master), own) as worker:
+    async with serving(options) as master, peer(invitation(master), own) as worker:
         assert (await worker.hello()).machine in {number, number + 1}
         assert master.hand_keys.owner(number) or master.hand_keys.owner(number + 1)
 
@@ -117,7 +117,7 @@ async def test_a_worker_has_its_key_and_its_number_after_a_restart_of_the_master
 async def test_a_master_may_keep_to_its_own_machines(tmp_path: Path) -> None:
     """A client that may name machines runs commands as the master's user."""
     options = Options(state=tmp_path / "state", offerings=(free(),), fixed_offerings=True)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         other = asdict(replace(free(), name="other"))
         with pytest.raises(UsageError, match=r"own machines alone \(here\); leave out"):
             await client.ask("submit", sweep=sweep(1), offerings=[other])

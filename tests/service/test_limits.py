@@ -36,6 +36,25 @@ async def test_no_more_run_at_a_time_than_there_is_room_for(
     assert most_at_a_time(log) == most
 
 
+async def test_tasks_fill_a_machine_by_the_memory_and_the_gpus_that_they_take(
+    client: Client, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    words = f"echo begins $CUDA_VISIBLE_DEVICES >> {log}; sleep .1; echo ends 0 >> {log}"
+    size = replace(free(slots=6), memory_bytes=4 << 30, gpus=3)
+    for needs, most in (({"memory_bytes": 1 << 30}, 4), ({"gpus": 1}, 3), ({"gpus": 2}, 1)):
+        log.write_text("")
+        bag = await client.ask("submit", sweep=sweep(12, words, **needs), offerings=[asdict(size)])
+        status = await over(client, bag["bag"])
+        assert (status["state"], status["done"]) == ("complete", 12)
+        lines = [line.split() for line in log.read_text().splitlines()]
+        at_once: list[str] = []
+        for word, *rest in lines:
+            at_once = [*at_once, *rest] if word == "begins" else at_once[1:]
+            assert len(at_once) <= most
+    assert {line[1] for line in lines if line[0] == "begins"} <= {"0,1", "1,2", "0,2", "2,0", "2,1"}
+
+
 async def test_machines_too_small_for_a_task_are_left_out(client: Client) -> None:
     small, large = free(slots=1, name="small"), free(slots=4, name="large")
     bag = await client.ask(
@@ -43,7 +62,9 @@ async def test_machines_too_small_for_a_task_are_left_out(client: Client) -> Non
     )
     status = await over(client, bag["bag"])
     assert [one["name"] for one in status["clusters"]] == ["large"]
-    with pytest.raises(UsageError, match="takes 5 slots; the largest machine has 4"):
+    with pytest.raises(
+        UsageError, match="takes 5 CPUs, and no machine has that: the largest, large, has 4 CPUs"
+    ):
         await client.ask("submit", sweep=sweep(6, slots=5), offerings=[asdict(large)])
 
 

@@ -1,6 +1,7 @@
 """A user who limits what tasks may use is told where the kernel does not keep the limits."""
 
 from bats.common.messages import LIMITS_ENFORCED, LIMITS_WATCHED, BagId, BagSpec, MachineId
+from bats.common.resources import Resources
 from bats.common.wire.codec import decode, encode
 from bats.master.service.machines.worker import Worker
 from bats.master.service.telling.task_limits import TaskLimits
@@ -9,7 +10,7 @@ LIMITED = BagSpec(BagId(1), (), command="true", cluster="rented", memory_bytes=2
 
 
 def worker(limits: str) -> Worker:
-    one = Worker(MachineId(1), b"", "first", 1, "")
+    one = Worker(MachineId(1), b"", "first", Resources())
     one.host, one.limits = "host-7", limits
     return one
 

@@ -18,7 +18,7 @@ from bats.master.bag import Bag
 from bats.master.client import connect
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.service.home import ACCESS
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 
 
@@ -96,7 +96,7 @@ async def test_a_bag_is_replayed_beside_the_loop(
     """A large one takes seconds, in which workers and clients want answers."""
     gate, go_on = tmp_path / "gate", threading.Event()
     options = Options(state=tmp_path / "state", offerings=(free(),))
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         first = (await client.ask("submit", sweep=sweep(2, f"test -e {gate}", retries=0)))["bag"]
         await over(client, first)
     replay = Replayed.of
@@ -106,7 +106,7 @@ async def test_a_bag_is_replayed_beside_the_loop(
         return replay(bag, events, recorded)
 
     monkeypatch.setattr(Replayed, "of", slowly)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         gate.touch()
         retried = asyncio.create_task(client.ask("retry", bag=first))
         second = (await client.ask("submit", sweep=sweep(2)))["bag"]
@@ -133,25 +133,25 @@ async def test_what_says_where_a_master_is_is_not_written_again(tmp_path: Path) 
     """A disk that is full then would leave it empty, and workers would find no master."""
     state = tmp_path / "state"
     names = ("port", "access.json", "worker.json")
-    async with Master(Options(state=state)) as master:
+    async with serving(Options(state=state)) as master:
         port = master.port
         before = [(state / name).stat() for name in names]
-    async with Master(Options(state=state)) as master:
+    async with serving(Options(state=state)) as master:
         assert master.port == port
         after = [(state / name).stat() for name in names]
     assert [(s.st_ino, s.st_mtime_ns) for s in before] == [(s.st_ino, s.st_mtime_ns) for s in after]
 
 
 async def test_two_masters_cannot_share_a_folder(tmp_path: Path) -> None:
-    async with Master(Options(state=tmp_path)):
+    async with serving(Options(state=tmp_path)):
         with pytest.raises(UsageError, match="Another master"):
-            async with Master(Options(state=tmp_path)):
+            async with serving(Options(state=tmp_path)):
                 pass
 
 
 async def test_only_the_owner_can_read_what_is_secret(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    async with Master(Options(state=state)) as master:
+    async with serving(Options(state=state)) as master:
         assert state.stat().st_mode & 0o777 == 0o700
         secrets = [master.home.server, master.home.client, master.home.worker]
         for path in state.rglob("*"):
@@ -162,6 +162,6 @@ async def test_only_the_owner_can_read_what_is_secret(tmp_path: Path) -> None:
 
 
 async def test_a_bag_without_a_place_to_run_is_refused(tmp_path: Path) -> None:
-    async with Master(Options(state=tmp_path)) as master, connect(master.access) as client:
+    async with serving(Options(state=tmp_path)) as master, connect(master.access) as client:
         with pytest.raises(UsageError, match="nowhere to run"):
             await client.ask("submit", sweep=sweep(1))

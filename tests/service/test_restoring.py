@@ -12,7 +12,7 @@ from bats.deploy.local import Local
 from bats.deploy.protocol import Orphan, Site
 from bats.master.client import connect
 from bats.master.service.machines.orphans import Handling
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options, place_of
 from bats.master.store.store import Store
 
@@ -41,7 +41,7 @@ async def test_a_master_that_starts_tells_of_strays_and_leaves_them_alone(tmp_pa
     options = Options(
         state=tmp_path / "state", offerings=(free(),), backends={place_of(free()): provider}
     )
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         await eventually(lambda: provider.listed)
         bag = (await client.ask("submit", sweep=sweep(2)))["bag"]
         assert (await over(client, bag))["done"] == 2
@@ -58,7 +58,7 @@ async def test_what_stands_in_the_books_of_a_bag_that_is_over_is_stopped(tmp_pat
     options = Options(
         state=tmp_path / "state", offerings=(free(),), backends={place_of(free()): provider}
     )
-    async with Master(options) as master:
+    async with serving(options) as master:
         master.fleet.clean_up([free()], {}, {STRANGER})
         await eventually(lambda: STRANGER in provider.stopped)
 

@@ -14,7 +14,7 @@ from bats.common.messages import Result, Results
 from bats.master.brain.protocol.commands import Record
 from bats.master.brain.protocol.events import Ended
 from bats.master.client import connect
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.service.wire.router import Heard
 
@@ -57,7 +57,7 @@ async def test_a_result_passes_few_modules_from_the_wire_to_the_store(
     modules: set[str], tmp_path: Path
 ) -> None:
     options = Options(state=tmp_path / "state", offerings=(free(),))
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         bag = (await client.ask("submit", sweep=sweep(20)))["bag"]
         await over(client, bag)
         declared = {kind.__module__ for kind in CARRIERS if kind is not Heard}

@@ -10,6 +10,7 @@ from helpers.around_bags import Fleet, Store, Workers, surroundings, ten_tasks
 
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
+from bats.common.resources import Resources
 from bats.master.bag import RUNNING
 from bats.master.brain.protocol.events import Begin, Cancelled, Cause
 from bats.master.queries.replay import UNHEARD_OF, Replayed
@@ -42,7 +43,7 @@ class Bench:
         self.store.commit()
         machine = self.fleet.started[0]
         self.runner.machines.charged(machine, 0.0, "host-7")
-        self.runner.machines.joined(Worker(machine, b"", "first", 1, ""))
+        self.runner.machines.joined(Worker(machine, b"", "first", Resources()))
         return machine
 
     def result(self, task: TaskId, attempt: int = 1, **more: Any) -> Result:
@@ -65,9 +66,10 @@ async def test_machines_are_asked_for_when_the_decision_is_durable_and_not_befor
     assert bench.fleet.started == asked
 
 
-async def test_tasks_are_given_at_once(bench: Bench):
+async def test_an_order_for_a_free_slot_is_in_a_hurry(bench: Bench):
     bench.join()
     assert bench.workers.given
+    assert bench.workers.patient is False
 
 
 async def test_a_result_is_recorded_with_what_only_the_master_knows(bench: Bench):

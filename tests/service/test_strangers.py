@@ -39,7 +39,7 @@ from bats.common.messages import (
 from bats.common.wire.keys import Access, new_pair, read_access
 from bats.master.client import Client, connect
 from bats.master.service.home import WORKER
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.service.wire import connections
 
@@ -192,7 +192,7 @@ async def test_a_message_in_parts_is_refused(master: Master, client: Client, han
 async def test_a_worker_that_was_silent_is_asked_anew_what_it_holds(tmp_path: Path) -> None:
     """Else what had been queued there would run there too, though it was given to others."""
     options = Options(state=tmp_path / "state", heartbeat_seconds=0.2)
-    async with Master(options) as master, connect(master.access) as client:
+    async with serving(options) as master, connect(master.access) as client:
         hand = read_access(master.home.folder / WORKER, "worker")
         async with peer(hand) as one, peer(hand) as other:
             await one.hello(slots=4)

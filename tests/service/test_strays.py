@@ -15,7 +15,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.deploy.protocol import Site
 from bats.master.client import Client, connect
 from bats.master.service.machines import unattended
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 
 PAID = Offering(ClusterName("rented"), money("0.10"), 600.0, 2, boundary_seconds=5.0)
@@ -30,7 +30,7 @@ async def served(folder: Path, **options: Any) -> AsyncIterator[tuple[Master, Cl
         "heartbeat_seconds": 0.5,
         **options,
     }
-    async with Master(Options(**given)) as master, connect(master.access) as client:
+    async with serving(Options(**given)) as master, connect(master.access) as client:
         try:
             yield master, client
         finally:

@@ -20,7 +20,7 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import BagOutcome, Pause
 from bats.master.brain.views.told.facts import Headline
 from bats.master.client import Client, connect
-from bats.master.service.master import Master
+from bats.master.service.master import serving
 from bats.master.service.options import Options
 from bats.master.service.telling.messenger import Messenger
 from bats.master.service.telling.user_notices import Matter, Notices
@@ -87,7 +87,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """Of a master that writes what it tells into a file."""
     notify = f"cat >> '{tmp_path}/all'"
     options = Options(state=tmp_path / "state", offerings=(free(),), notify=notify)
-    async with Master(options) as master, connect(master.access) as made:
+    async with serving(options) as master, connect(master.access) as made:
         yield made
     end_workers(tmp_path)
 

@@ -12,6 +12,7 @@ from bats.common.billing import charge
 from bats.common.messages import BagId, TaskId
 from bats.common.money import NOTHING, money
 from bats.common.offering import MANUAL, ClusterName, Offering
+from bats.common.resources import Resources
 from bats.master.brain.engine import Engine, replay
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household
@@ -61,6 +62,26 @@ def test_long_tasks_share_by_the_time_that_they_ran() -> None:
     world = Together([bag(2_000, 1.0), bag(100, 60.0)], [StartedByHand(3)], check=True)
     world.run(until=900.0)
     assert world.slot_seconds[A] / world.slot_seconds[B] == pytest.approx(1.0, rel=0.15)
+
+
+def test_tasks_of_several_sizes_share_machines_and_never_take_more_than_there_is() -> None:
+    """`check` has every moment counted: CPUs, memory and GPUs of all that runs on a machine."""
+    lab = StartedByHand(8, memory_bytes=16 << 30, gpus=2)
+    sizes = (Resources(), Resources(2, 4 << 30), Resources(1, 0, 1), Resources(1, 10 << 30))
+    bags = [
+        Submission(
+            Settings(
+                60, (BY_HAND,), task_slots=size.cpus, task_memory=size.memory_bytes,
+                task_gpus=size.gpus,
+            ),
+            lambda _t, _c: 1.0,
+            at,
+        )
+        for at, size in zip((0.0, 1.5, 2.5, 4.0), sizes, strict=True)
+    ]  # fmt: skip
+    world = Together(bags, [lab, StartedByHand(3)], check=True)
+    world.run()
+    assert [len(one.history.records) for one in world.bags.values()] == [60] * 4
 
 
 def test_first_come_first_served_ends_one_after_the_other() -> None:

@@ -73,6 +73,12 @@ MISTAKES = [
     ('command = "x"\nenv = ["a"]', "should be a table of keys and values"),
     ('command = "x"\nenv = {"A=B" = "c"}', "cannot be the name of an environment variable"),
     ('command = "x"\n[resources]\nslots = 0', "line 3: `resources.slots`: should be 1 or more"),
+    ('command = "x"\ncpus = 0', "line 2: `cpus`: should be 1 or more, not 0."),
+    ('command = "x"\ngpus = -1', "line 2: `gpus`: should be 0 or more, not -1."),
+    (
+        'command = "x"\ncpus = 2\nresources = {slots = 2}',
+        "line 3: `resources`: `cpus` says the same",
+    ),
     ('command = "x"\nretries = -1\ntimeout = "q"', "(1 more after that.)"),
 ]
 TABLES = [

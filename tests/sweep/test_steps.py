@@ -6,6 +6,7 @@ import pytest
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
+from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, Step
 from bats.master.sweep.sweep_reading import load
 from bats.master.sweep.work import Work, work_from_plain
@@ -110,6 +111,32 @@ def test_limits_hold_for_all_steps_but_one_that_has_its_own(tmp_path: Path) -> N
         (spec.memory_bytes, spec.pids) for spec in (two.spec(BagId(1), step=k) for k in (0, 1))
     ]
     assert limits == [(1 << 30, 40), (2 << 30, 40)]
+
+
+def test_each_step_says_what_its_tasks_take_and_a_machine_has_room_for_the_largest(
+    tmp_path: Path,
+) -> None:
+    text = """
+        memory = "2G"
+        resources = { slots = 2 }
+        [[step]]
+        name = "small"
+        command = "true"
+        [[step]]
+        name = "large"
+        command = "true"
+        cpus = 1
+        gpus = 2
+        memory = "8G"
+    """
+    work = workflow(tmp_path, text)
+    assert [step.needs for step in work.steps] == [
+        Resources(2, 2 << 30),
+        Resources(1, 8 << 30, 2),
+    ]
+    assert work.needs == Resources(2, 8 << 30, 2)
+    spec = work.spec(BagId(1), step=1)
+    assert (spec.cpus, spec.memory_bytes, spec.gpus) == (1, 8 << 30, 2)
 
 
 def test_numbers_are_equal_however_they_are_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from helpers.browser import Page, opened
 from helpers.service import client, free
 from helpers.workers import end_workers
 
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 
 __all__ = ["axe", "client", "master", "page"]
@@ -20,7 +20,7 @@ __all__ = ["axe", "client", "master", "page"]
 async def master(tmp_path: Path) -> AsyncIterator[Master]:
     """One that serves its page, with this computer's processes for machines."""
     options = Options(state=tmp_path / "state", offerings=(free(),), web_port=0)
-    async with Master(options) as made:
+    async with serving(options) as made:
         yield made
     end_workers(tmp_path)
 

@@ -11,9 +11,9 @@ import pytest
 import structlog
 from helpers.service import becomes, sweep
 
-from bats.master.cli.commands.serving import _link
+from bats.master.cli.commands.serving import _link, _page
 from bats.master.client import Client
-from bats.master.service.master import Master
+from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.web.door import CSRF_HEADER, Door, keep_token
 
@@ -196,21 +196,26 @@ def test_the_token_is_told_to_a_terminal_and_to_no_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = SimpleNamespace(
-        web=SimpleNamespace(url="http://127.0.0.1:1/?token=secret"),
-        home=SimpleNamespace(folder=tmp_path),
+        web=SimpleNamespace(
+            url="http://127.0.0.1:1/?token=secret",
+            address="http://127.0.0.1:1/",
+            link=tmp_path / "web.url",
+        )
     )
     said = _link(served)  # type: ignore[arg-type]
     assert "secret" not in said.replace("a secret", "")
     assert str(tmp_path / "web.url") in said
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert _link(served) == served.web.url  # type: ignore[arg-type]
+    facts = _page(served)  # type: ignore[arg-type]
+    assert facts == {"web": "http://127.0.0.1:1/", "web_link": str(tmp_path / "web.url")}
 
 
 async def test_the_log_of_a_master_says_where_the_token_is_and_not_the_token(
     tmp_path: Path,
 ) -> None:
     with structlog.testing.capture_logs() as logs:
-        async with Master(Options(state=tmp_path, web_port=0)) as master:
+        async with serving(Options(state=tmp_path, web_port=0)) as master:
             token = token_of(master)
     assert "web.url" in str(logs)
     assert token not in str(logs)

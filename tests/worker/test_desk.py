@@ -67,6 +67,33 @@ def test_what_waits_too_long_behind_a_running_task_is_given_back() -> None:
     assert desk.held == {_id(1)}
 
 
+def test_each_attempt_has_gpus_of_its_own_and_one_that_waits_for_some_keeps_its_turn() -> None:
+    desk = Desk(3, devices=["0", "1", "2"])
+    desk.add(BAG, _orders(1, 2), now=0, gpus=2)
+    desk.add(BAG, _orders(3), now=0)
+    assert _start(desk, 0) == [1]
+    assert set(desk.given[desk.running[0].slot]) == {"0", "1"}
+    assert desk.give_back(MOST_WAIT_SECONDS - 0.1) == []
+    _end(desk, 1)
+    assert _start(desk, 1) == [2, 3]
+    assert sorted([*desk.devices, *desk.given[0]]) == ["0", "1", "2"]
+
+
+def test_what_waits_too_long_for_gpus_is_given_back_though_slots_are_free() -> None:
+    desk = Desk(2, devices=["0"])
+    desk.add(BAG, _orders(1, 2), now=0, gpus=1)
+    assert _start(desk, 0) == [1]
+    assert desk.give_back(MOST_WAIT_SECONDS) == [_id(2)]
+
+
+def test_a_gpu_that_an_unkillable_process_holds_is_given_to_no_other() -> None:
+    desk = Desk(2, devices=["0"])
+    desk.add(BAG, _orders(1, 2), now=0, gpus=1)
+    _start(desk, 0)
+    desk.give_up(desk.running[0])
+    assert _start(desk, 1) == []
+
+
 def test_tasks_whose_files_are_coming_wait_without_being_given_back() -> None:
     desk = Desk(1)
     desk.add(BAG, _orders(1), now=0, kit=1)

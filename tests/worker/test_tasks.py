@@ -113,6 +113,7 @@ def test_a_task_finds_itself_in_its_environment(
         "BATS_INDEX": "2",
         "BATS_BAG": "4",
         "BATS_ATTEMPT": "1",
+        "BATS_CPUS": "1",
         "BATS_CLUSTER": "fast",
         "BATS_SPEED": "0.5",
         "BATS_PARAM_ALPHA": "0.5 ' é",

@@ -8,13 +8,14 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from bats.common import messages as m
+from bats.common.release import release
+from bats.common.resources import devices_of
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair
@@ -57,7 +58,7 @@ class Session:
         """`began` on the boot clock: the first lease counts from there."""
         self._ticket = ticket
         self._machine = ticket.machine
-        self._release = version("bats-scheduler")
+        self._release = release()
         self._incarnation = secrets.token_hex(8)
         self._on_lease = on_lease
         self._loop = asyncio.get_running_loop()
@@ -72,6 +73,7 @@ class Session:
             self._returned,
             self._broken,
             groups,
+            devices_of(ticket.gpus),
         )
         self._limits = m.LIMITS_ENFORCED if groups and groups.enforces_all else m.LIMITS_WATCHED
         self._own = keep_pair(folder / "own.key") if ticket.single_use else ticket.pair
@@ -241,6 +243,8 @@ class Session:
                 unacknowledged=self._reports.waiting,
                 offering=self._ticket.offering,
                 limits=self._limits,
+                memory_bytes=self._ticket.memory_bytes,
+                gpus=self._ticket.gpus,
             )
         )
 

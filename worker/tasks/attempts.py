@@ -41,7 +41,7 @@ log = structlog.get_logger()
 class Runner:
     """`finished` gets each result, `returned` what this machine gives back unstarted.
 
-    `broken` hears why it should take no more tasks.
+    `broken` hears why it should take no more tasks. `devices` are the names of its GPUs.
     """
 
     def __init__(
@@ -54,8 +54,9 @@ class Runner:
         returned: Callable[[list[AttemptId]], None],
         broken: Callable[[str], None],
         groups: Groups | None = None,
+        devices: Iterable[str] = (),
     ) -> None:
-        self.desk = Desk(slots)
+        self.desk = Desk(slots, devices=list(devices))
         self._files = files
         self._finished = finished
         self._returned = returned
@@ -107,7 +108,8 @@ class Runner:
         return self._kits.knows(bag)
 
     def run(self, bag: BagId, orders: Iterable[Order]) -> None:
-        self.desk.add(bag, orders, self._loop.time(), self._kits.of(bag))
+        kit = self._kits.of(bag)
+        self.desk.add(bag, orders, self._loop.time(), kit, self._kits[kit].spec.gpus)
         self._start_next()
         self._plan()
 
@@ -166,7 +168,8 @@ class Runner:
             limits = None
             try:
                 limits = self._limits(bag.spec, number)
-                pid = bag.start(attempt, waiting.values, slot, limits)
+                devices = self.desk.given.get(number, ())
+                pid = bag.start(attempt, waiting.values, slot, limits, devices)
                 now = self._loop.time()
                 running = Running(
                     attempt, number, now, waiting.values, waiting.kit,

@@ -24,6 +24,7 @@ class Waiting(NamedTuple):
     values: tuple[str, ...]
     since: float
     kit: int = 0  # what it is to be carried out with
+    gpus: int = 0  # that it has to itself
 
 
 @dataclass(slots=True)
@@ -70,6 +71,8 @@ class Desk:
     running: dict[int, Running] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)  # to processes that cannot be killed
+    devices: list[str] = field(default_factory=list)  # GPUs that nobody has
+    given: dict[int, tuple[str, ...]] = field(default_factory=dict)  # by slot: those that it has
     parked: dict[int, list[Waiting]] = field(default_factory=dict)  # files of a kit still come
     finishing: set[AttemptId] = field(default_factory=set)  # ended; its files are being collected
     held: set[AttemptId] = field(default_factory=set)  # all of the above
@@ -78,13 +81,15 @@ class Desk:
     def __post_init__(self) -> None:
         self.free = list(range(self.slots))[::-1]
 
-    def add(self, bag: BagId, orders: Iterable[Order], now: float, kit: int = 0) -> None:
+    def add(
+        self, bag: BagId, orders: Iterable[Order], now: float, kit: int = 0, gpus: int = 0
+    ) -> None:
         held, waiting = self.held, self.parked.get(kit, self.waiting)
         for task, attempt, values in orders:
             key = AttemptId(bag, task, attempt)
             if key not in held:
                 held.add(key)
-                waiting.append(Waiting(key, values, now, kit))
+                waiting.append(Waiting(key, values, now, kit, gpus))
 
     def park(self, kit: int) -> None:
         """Tasks with this kit cannot start yet."""
@@ -97,9 +102,22 @@ class Desk:
         self.waiting.extend(one._replace(since=now) for one in self.parked.pop(kit, ()))
 
     def starts(self) -> Iterator[tuple[Waiting, int]]:
-        """Each waiting attempt that a free slot can take now; say `run` or `end` of each."""
-        while self.waiting and self.free and not self.closed:
-            yield self.waiting.popleft(), self.free.pop()
+        """Each waiting attempt that a free slot can take now; say `run` or `end` of each.
+
+        Its GPUs are those of the slot till it ends.
+        """
+        while self._can_start():
+            following, slot = self.waiting.popleft(), self.free.pop()
+            if following.gpus:
+                self.given[slot] = tuple(self.devices[: following.gpus])
+                del self.devices[: following.gpus]
+            yield following, slot
+
+    def _can_start(self) -> bool:
+        """One that waits for GPUs keeps its turn: who comes after it waits too."""
+        if not (self.waiting and self.free) or self.closed:
+            return False
+        return self.waiting[0].gpus <= len(self.devices)
 
     def run(self, running: Running) -> None:
         self.running[running.slot] = running
@@ -108,6 +126,7 @@ class Desk:
         """Free the slot of an attempt that ended or could not start; its traces go later."""
         self.running.pop(slot, None)
         self.free.append(slot)
+        self.devices.extend(self.given.pop(slot, ()))
         self.finishing.add(attempt)
 
     def drop(self, attempt: AttemptId) -> None:
@@ -135,7 +154,7 @@ class Desk:
 
     def give_back(self, now: float) -> list[AttemptId]:
         """Take back attempts that have waited too long; never while a slot is free for them."""
-        if self.free and not self.closed:
+        if self._can_start():
             return []
         return self._take_back(
             one.attempt for one in self.waiting if one.since + MOST_WAIT_SECONDS <= now

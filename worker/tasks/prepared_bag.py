@@ -29,12 +29,17 @@ class Bag:
         self._patterns = [compile_template(text, spec.names, "outputs") for text in spec.outputs]
 
     def start(
-        self, attempt: AttemptId, values: tuple[str, ...], slot: Slot, limits: Limits | None
+        self,
+        attempt: AttemptId,
+        values: tuple[str, ...],
+        slot: Slot,
+        limits: Limits | None,
+        devices: tuple[str, ...],
     ) -> int:
         """Start the attempt; returns its process id. Raises NotStartedError."""
         if self._layout is not None:
             self._place(self._layout, slot)
-        return self._recipe.start(attempt, values, slot, limits)
+        return self._recipe.start(attempt, values, slot, limits, devices)
 
     def withdraw(self, slot: Slot) -> None:
         """Take inputs out of the scratch folder again, unless they may be collected there."""

@@ -57,13 +57,18 @@ class Recipe:
             self._broken = str(error)
 
     def start(
-        self, attempt: AttemptId, values: Sequence[str], slot: Slot, limits: Limits | None = None
+        self,
+        attempt: AttemptId,
+        values: Sequence[str],
+        slot: Slot,
+        limits: Limits | None = None,
+        devices: Sequence[str] = (),
     ) -> int:
         """The process id, which is also that of its session and group."""
         before = limits.before if limits else ()
         if self._broken:
             raise NotStartedError(self._broken)
-        env = self._environment(attempt, values, slot.scratch_bytes)
+        env = self._environment(attempt, values, slot.scratch_bytes, devices)
         argv = [fill(values) for fill in self._argv]
         cwd = self.folder(values, slot.scratch)
         actions = slot.actions

@@ -23,6 +23,7 @@ from bats.master.api.replies.bag_replies import (
 )
 from bats.master.api.replies.cap_replies import CapLine, Caps
 from bats.master.api.replies.change_replies import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -55,6 +56,7 @@ from bats.master.api.replies.plan_replies import (
     Explanation,
     Forgotten,
     Frontier,
+    Law,
     Learned,
     Lesson,
     Line,
@@ -77,6 +79,7 @@ from bats.master.api.replies.task_replies import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",
@@ -99,6 +102,7 @@ __all__ = [
     "HandKeyRevoked",
     "HandKeys",
     "Invited",
+    "Law",
     "Learned",
     "LeftOut",
     "Lesson",

@@ -97,7 +97,9 @@ class Refused(TypedDict):
 class WorkerLine(TypedDict):
     machine: int
     host: str
-    slots: int
+    slots: int  # its CPUs
+    memory_bytes: int  # that it has for tasks; 0: it does not tell
+    gpus: int
     running: int
     silent: bool
     heard_seconds_ago: float

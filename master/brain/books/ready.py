@@ -3,6 +3,7 @@
 import heapq
 import random
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -18,6 +19,14 @@ class Ready(Protocol):
     def take(self) -> int | None:
         """The next task, which is in here no more; None when there is none."""
         ...
+
+    def take_within(self, _seconds: float, /) -> int | None:
+        """Likewise the longest that should take no longer; None where nobody knows of any."""
+        return None
+
+    def falling(self) -> Iterator[int]:
+        """The longest first, where that is how they go; else none."""
+        return iter(())
 
     def clear(self) -> None: ...
 
@@ -53,8 +62,87 @@ class AtRandom(Ready):
     def clear(self) -> None:
         self._pool = array("I")
 
+    def __len__(self) -> int:
+        return len(self._pool)
+
     def __iter__(self) -> Iterator[int]:
         return iter(self._pool)
+
+
+MANY: Final = 1 << 16
+"""Tasks of a bag from which on neighbours go together: fewer results than these stay in memory."""
+
+STRETCH: Final = 64
+"""Neighbours that go together: their results fill some pages of the table."""
+
+FIRST: Final = 10_000
+"""Tasks of such a bag that chance picks one by one all the same: what is known stems from these."""
+
+
+class InStretches(Ready):
+    """Of a large bag: at first any task, then any 64 neighbours that are left, until none is.
+
+    Results are kept by their tasks' numbers. Each of a million tasks in any order is one more page
+    to be written, and its result cost twice that of the first.
+    """
+
+    __slots__ = ("_back", "_begins", "_current", "_first", "_rng", "_stretches", "_taken", "_tasks")
+
+    def __init__(self, tasks: int, rng: random.Random) -> None:
+        count = -(-tasks // STRETCH)
+        self._tasks = tasks
+        self._rng = rng
+        self._stretches = array("I", range(count))  # of which some are left
+        self._taken = bytearray(count)
+        self._begins = bytearray(rng.randbytes(count))  # where in it a stretch begins
+        self._first = FIRST
+        self._current: list[int] = []
+        self._back = AtRandom((), rng)  # drawn before, and ready again
+
+    def add(self, task: int) -> None:
+        self._back.add(task)
+
+    def take(self) -> int | None:
+        if not self._current:
+            new, back = len(self._stretches) * STRETCH, len(self._back)
+            if self._rng.random() * (new + back) < back:
+                return self._back.take()
+            if not new:
+                return None
+            self._current = self._drawn()
+        return self._current.pop()
+
+    def _drawn(self) -> list[int]:
+        """One task while they are few that were begun, then what is left of a stretch."""
+        place = int(self._rng.random() * len(self._stretches))
+        stretch = self._stretches[place]
+        left = self._left(stretch)
+        drawn = left[:1] if self._first else left
+        self._first -= bool(self._first)
+        self._taken[stretch] += len(drawn)
+        if drawn == left:
+            self._stretches[place] = self._stretches[-1]
+            self._stretches.pop()
+        return drawn
+
+    def clear(self) -> None:
+        self._stretches = array("I")
+        self._current = []
+        self._back.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._current
+        yield from self._back
+        for stretch in self._stretches:
+            yield from self._left(stretch)
+
+    def _left(self, stretch: int) -> list[int]:
+        """The tasks of a stretch that were not taken yet, the next of them first."""
+        start = stretch * STRETCH
+        length = min(STRETCH, self._tasks - start)
+        begin = self._begins[stretch]
+        places = range(begin + self._taken[stretch], begin + length)
+        return [start + place % length for place in places]
 
 
 class PilotThenRandom(Ready):
@@ -115,6 +203,40 @@ class PilotThenRandom(Ready):
         return (task for task in self._all if task not in self._ahead)
 
 
+class LongestFirst(Ready):
+    """The longest by what is foreseen of each: short ones at the end leave no machine alone.
+
+    Chance orders those that are alike.
+    """
+
+    def __init__(
+        self, tasks: Iterable[int], rng: random.Random, seconds: Callable[[int], float]
+    ) -> None:
+        self._seconds = seconds
+        self._rising = list(tasks)
+        rng.shuffle(self._rising)
+        self._rising.sort(key=seconds)
+
+    def add(self, task: int) -> None:
+        insort(self._rising, task, key=self._seconds)
+
+    def take(self) -> int | None:
+        return self._rising.pop() if self._rising else None
+
+    def take_within(self, seconds: float, /) -> int | None:
+        place = bisect_right(self._rising, seconds, key=self._seconds)
+        return self._rising.pop(place - 1) if place else None
+
+    def falling(self) -> Iterator[int]:
+        return reversed(self._rising)
+
+    def clear(self) -> None:
+        self._rising = []
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rising)
+
+
 class ByRank(Ready):
     """The task of the longest way to the end first, or of the shortest; of equal ones any."""
 
@@ -172,6 +294,8 @@ def drawn(
     ranks: Sequence[float] = (),
 ) -> Ready:
     """These tasks, to be begun in that order. Of a bag, whose ranks are alike, any is next."""
+    if order is None and isinstance(tasks, range) and len(tasks) >= MANY:
+        return InStretches(len(tasks), rng)
     if order is None:
         return AtRandom(tasks, rng)
     if by is Order.RANDOM:

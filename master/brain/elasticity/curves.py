@@ -39,7 +39,7 @@ class Elasticity:
     k: float
     k_less: float  # k'
     m_u: float
-    mean_supply: float  # V̄, in places (4.10)
+    mean_supply: float  # V̄, in places, at all moments (4.10)
 
 
 def elasticity(
@@ -57,12 +57,13 @@ def elasticity(
     changes = {at for curve in (demand, supply, busy) for at, _ in curve if begin < at < end}
     edges = np.array([begin, *sorted(changes), end])
     d, s, b = (_at(curve, edges[:-1]) for curve in (demand, supply, busy))
+    mean_supply = float(s @ np.diff(edges)) / (end - begin)
     met = d <= most
     lasts = np.diff(edges)[met]
     d, s, b = d[met], s[met], b[met]
     total = lasts.sum()
     if not total:
-        return Elasticity(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        return Elasticity(0, 0, 0, 0, 0, 0, 0, 0, 0, mean_supply)
     under, over = np.maximum(d - s, 0), np.maximum(s - d, 0)
 
     def mean(values: np.ndarray) -> float:
@@ -79,7 +80,7 @@ def elasticity(
         k,
         k_less,
         mean(np.maximum(s - b, 0)) / most,
-        mean(s),
+        mean_supply,
     )
 
 

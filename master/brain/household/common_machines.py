@@ -1,20 +1,33 @@
-"""Common machines: their slots, which bag has how many of them, and which are still filled."""
+"""Common machines: their slots, which bag has how many of them, and which are still filled.
+
+A slot is one of a machine's CPUs. A task that takes much of its memory or its GPUs has as many
+slots as make up that part of the CPUs, so that whatever has slots of a machine fits on it together.
+"""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
+from bats.common.resources import Resources
+
+
+class Group(NamedTuple):
+    """Machines that are alike to all bags."""
+
+    kind: str
+    size: Resources
 
 
 class CommonMachine:
     """`fills` holds only what is filled beyond the grant: slots that are on their way to others."""
 
-    __slots__ = ("fills", "granted", "id", "kind", "slots")
+    __slots__ = ("fills", "granted", "group", "id", "slots")
 
-    def __init__(self, machine: MachineId, slots: int, kind: str) -> None:
+    def __init__(self, machine: MachineId, size: Resources, kind: str) -> None:
         self.id = machine
-        self.slots = slots
-        self.kind = kind
+        self.slots = size.cpus
+        self.group = Group(kind, size)
         self.granted: dict[BagId, int] = {}
         self.fills: dict[BagId, int] = {}
 
@@ -49,3 +62,13 @@ class CommonMachine:
             raise BrokenInvariantError(f"more slots of machine {self.id} are granted than it has")
         if any(filled <= self.granted.get(bag, 0) for bag, filled in self.fills.items()):
             raise BrokenInvariantError(f"machine {self.id} waits for slots that are granted")
+
+
+def slots_of(tasks: int, task: Resources, size: Resources) -> int:
+    """The slots of a machine of this size that so many tasks fill."""
+    return min(size.cpus, tasks * size.width(task))
+
+
+def tasks_in(slots: int, task: Resources, size: Resources) -> int:
+    """The tasks that have room in so many slots: in all of them as many as the machine holds."""
+    return size.holds(task) if slots >= size.cpus else slots // size.width(task)

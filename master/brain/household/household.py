@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.master.brain.household.caps import Caps, CapView
-from bats.master.brain.household.common_machines import CommonMachine
-from bats.master.brain.household.members import Member, Members
+from bats.master.brain.household.common_slots import CommonSlots
+from bats.master.brain.household.members import Members
 from bats.master.brain.household.notices import (
     Answer,
     Arrange,
@@ -63,7 +62,7 @@ class BagShare:
     user: str
     weight: float
     priority: int
-    needs: int
+    needs: int  # tasks that it could run
     slots: int  # that it has
 
 
@@ -87,12 +86,11 @@ class Household:
     ) -> None:
         self.sharing = sharing
         self.now = 0.0
-        self.slots = 0  # of all common machines
         self._policy = SHARINGS[sharing]()
         self.placement = placement(placement_name)
         self._user_weights = dict(user_weights or {})
         self._members = Members()
-        self._machines: dict[MachineId, CommonMachine] = {}
+        self._slots = CommonSlots(self._members)
         self._scarce: dict[str, ScarceMachines] = {}
         self._caps = Caps()
         self._woken_at: float | None = None
@@ -105,7 +103,7 @@ class Household:
             self._members.serve(now - self.now)
         self.now = now
         _RULES[type(notice)](self, notice)
-        grants = self._share()
+        grants = self._slots.share(self._sharing, now)
         if type(notice) is Came:
             grants += self._left_as_it_is(notice, grants)
         if grants:
@@ -120,12 +118,17 @@ class Household:
 
     # --- what may be known of it ------------------------------------------------------------------
 
+    @property
+    def slots(self) -> int:
+        """Those of all common machines."""
+        return self._slots.count
+
     def leaving(self, bag: BagId) -> dict[MachineId, int]:
         """Slots that this bag is said to fill beyond its grants: others wait for its `Fills`."""
         member = self._members.bags.get(bag)
         if member is None or member.held == member.granted.total():
             return {}
-        return {one.id: one.fills[bag] for one in self._machines.values() if bag in one.fills}
+        return {one.id: one.fills[bag] for one in self._slots.machines.values() if bag in one.fills}
 
     def limit(self, bag: BagId, place: str) -> int | None:
         """None of one that has no part in it."""
@@ -146,7 +149,7 @@ class Household:
         return bag in self._members.bags
 
     def granted(self, bag: BagId, machine: MachineId) -> int:
-        known = self._machines.get(machine)
+        known = self._slots.machines.get(machine)
         return known.granted.get(bag, 0) if known else 0
 
     def view(self) -> HouseholdView:
@@ -165,31 +168,18 @@ class Household:
                 for m in self._members.bags.values()
             ),
             tuple(
-                MachineShares(one.id, one.kind, one.slots, dict(one.granted))
-                for one in self._machines.values()
+                MachineShares(one.id, one.group.kind, one.slots, dict(one.granted))
+                for one in self._slots.machines.values()
             ),
             self._caps.view(),
         )
 
     def check(self) -> None:
         """Raise BrokenInvariantError unless the books agree, and no slot idles that is needed."""
-        members = self._members.bags
-        for machine in self._machines.values():
-            machine.check(members)
-        for member in members.values():
-            held = sum(one.held(member.bag) for one in self._machines.values())
-            granted = sum(one.granted.get(member.bag, 0) for one in self._machines.values())
-            if (held, granted) != (member.held, member.granted.total()):
-                raise BrokenInvariantError(f"bag {member.bag} is said to hold {member.held} slots")
-            takes = [one for one in self._machines.values() if one.kind in member.takes]
-            room = max((one.free for one in takes), default=0)
-            if member.needs - held >= member.width <= room:
-                raise BrokenInvariantError(f"slots idle though bag {member.bag} needs some")
+        self._slots.check()
         for scarce in self._scarce.values():
-            scarce.check(members)
+            scarce.check(self._members.bags)
         self._caps.check()
-        if self.slots != sum(one.slots for one in self._machines.values()):
-            raise BrokenInvariantError("the household's slots are not those of its machines")
 
     # --- rules ------------------------------------------------------------------------------------
 
@@ -198,7 +188,7 @@ class Household:
 
     def _needs(self, notice: Needs) -> None:
         if member := self._members.bags.get(notice.bag):
-            member.needs = notice.slots
+            member.needs = notice.tasks
 
     def _weighed(self, notice: Weighed) -> None:
         if member := self._members.bags.get(notice.bag):
@@ -213,42 +203,23 @@ class Household:
     def _closed(self, notice: Closed) -> None:
         self._caps.close(notice.bag)
         if notice.bag in self._members.bags:
+            for machine in self._slots.machines:
+                self._slots.leave(notice.bag, machine)
             self._members.close(notice.bag)
-            for machine in self._machines.values():
-                machine.forget(notice.bag)
             for scarce in self._scarce.values():
                 scarce.forget(notice.bag)
 
     def _came(self, notice: Came) -> None:
-        self._went(Went(notice.machine))
-        machine = CommonMachine(notice.machine, notice.slots, notice.kind)
-        self._machines[machine.id] = machine
-        self.slots += machine.slots
-        for bag, slots in notice.running:
-            if bag in self._members.bags:
-                machine.fill(bag, slots)
-                self._members.bags[bag].held += slots
+        self._slots.came(notice)
 
     def _went(self, notice: Went) -> None:
-        if machine := self._machines.pop(notice.machine, None):
-            self.slots -= machine.slots
-            for member in self._members.bags.values():
-                member.held -= machine.held(member.bag)
-                member.granted[machine.kind] -= machine.granted.get(member.bag, 0)
+        self._slots.went(notice.machine)
 
     def _fills(self, notice: Fills) -> None:
-        machine, member = self._machines.get(notice.machine), self._members.bags.get(notice.bag)
-        if machine is not None and member is not None:
-            before = machine.held(member.bag)
-            machine.fill(member.bag, notice.slots)
-            member.held += machine.held(member.bag) - before
+        self._slots.fill(notice.bag, notice.machine, notice.slots)
 
     def _left(self, notice: Left) -> None:
-        machine, member = self._machines.get(notice.machine), self._members.bags.get(notice.bag)
-        if machine is not None and member is not None:
-            member.held -= machine.held(member.bag)
-            member.granted[machine.kind] -= machine.granted.get(member.bag, 0)
-            machine.forget(member.bag)
+        self._slots.leave(notice.bag, notice.machine)
 
     def _uses(self, notice: Uses) -> None:
         if notice.bag in self._members.bags:
@@ -290,84 +261,13 @@ class Household:
             member.order = order
         return [Arrange(member.bag, order) for member in changed]
 
-    def _share(self) -> list[Grant]:
-        """Grants that bring each bag nearer to its share, kind by kind of machine."""
-        changed: dict[tuple[MachineId, BagId], int] = {}
-        had = dict.fromkeys(self._members.bags, 0)  # of the kinds that are shared already
-        for kind in dict.fromkeys(machine.kind for machine in self._machines.values()):
-            machines = [one for one in self._machines.values() if one.kind == kind]
-            members = [one for one in self._members.bags.values() if kind in one.takes]
-            claims = [
-                self._members.claim(one, max(0, one.needs - had[one.bag]), self.now)
-                for one in members
-            ]
-            wanted = dict(self._sharing.share(sum(one.slots for one in machines), claims))
-            _leave_the_rest(wanted, sum(one.slots for one in machines), kind, members)
-            self._withdraw(machines, wanted, changed)
-            self._give(machines, wanted, changed)
-            for bag, slots in wanted.items():
-                had[bag] += slots
-        return [Grant(bag, machine, slots) for (machine, bag), slots in changed.items()]
-
-    def _withdraw(
-        self,
-        machines: list[CommonMachine],
-        wanted: Mapping[BagId, int],
-        changed: dict[tuple[MachineId, BagId], int],
-    ) -> None:
-        for bag, share in wanted.items():
-            over = self._members.bags[bag].granted[machines[0].kind] - share
-            if over <= 0:
-                continue
-            for machine in sorted(machines, key=lambda one: -one.granted.get(bag, 0)):
-                less = min(over, machine.granted.get(bag, 0))
-                if less <= 0:
-                    break
-                self._grant(machine, bag, machine.granted[bag] - less, changed)
-                over -= less
-
-    def _give(
-        self,
-        machines: list[CommonMachine],
-        wanted: Mapping[BagId, int],
-        changed: dict[tuple[MachineId, BagId], int],
-    ) -> None:
-        """Slots that still are filled by its own count as free to a bag; others it waits for."""
-        for bag, share in wanted.items():
-            member = self._members.bags[bag]
-            width = member.width
-            under = share - member.granted[machines[0].kind]
-            if under < width:
-                continue
-            for machine in sorted(machines, key=lambda one: -_room(one, bag)):
-                more = min(under, _room(machine, bag)) // width * width
-                if more > 0:
-                    slots = machine.granted.get(bag, 0) + more
-                    self._grant(machine, bag, slots, changed)
-                    under -= more
-
-    def _grant(
-        self,
-        machine: CommonMachine,
-        bag: BagId,
-        slots: int,
-        changed: dict[tuple[MachineId, BagId], int],
-    ) -> None:
-        member = self._members.bags[bag]
-        before = machine.held(bag)
-        member.granted[machine.kind] += slots - machine.granted.get(bag, 0)
-        machine.grant(bag, slots)
-        member.held += machine.held(bag) - before
-        changed[machine.id, bag] = slots
-
     def _limits(self) -> list[Limit]:
         """By weight alone: machines do not pass from hand to hand as slots do."""
         limits: list[Limit] = []
         for scarce in self._scarce.values():
             claims = [
                 replace(
-                    self._members.claim(self._members.bags[bag], part.wanted, self.now),
-                    width=1,
+                    self._members.claim(self._members.bags[bag], part.wanted, 1, self.now),
                     served=0.0,
                     user_served=0.0,
                 )
@@ -391,22 +291,6 @@ class Household:
         if not self._sharing.takes_turns or not waits or alone:
             return math.inf
         return self.now + self._pause
-
-
-def _room(machine: CommonMachine, bag: BagId) -> int:
-    return machine.free + machine.held(bag) - machine.granted.get(bag, 0)
-
-
-def _leave_the_rest(wanted: dict[BagId, int], slots: int, kind: str, members: list[Member]) -> None:
-    """Slots that nobody needs stay where they are, and new ones go to the first that runs tasks."""
-    rest = slots - sum(wanted.values())
-    members = [member for member in members if member.needs]
-    for member in members:
-        kept = min(rest, max(0, member.granted[kind] - wanted[member.bag]))
-        wanted[member.bag] += kept
-        rest -= kept
-    if members:
-        wanted[members[0].bag] += rest
 
 
 _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {

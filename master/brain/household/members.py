@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from bats.common.messages import BagId
+from bats.master.brain.household.common_machines import Group
 from bats.master.brain.household.notices import Opened
 from bats.master.brain.household.sharing import Claim
 from bats.master.brain.protocol.course import Course
@@ -23,8 +24,8 @@ class Member:
     """One bag that runs."""
 
     __slots__ = (
-        "bag", "began", "course", "granted", "held", "needs", "order", "priority", "served",
-        "takes", "user", "width",
+        "bag", "began", "course", "granted", "held", "needs", "order", "places", "priority",
+        "served", "takes", "task", "user",
     )  # fmt: skip
 
     def __init__(self, opened: Opened, served: Served) -> None:
@@ -32,23 +33,26 @@ class Member:
         self.user = opened.user
         self.priority = opened.priority
         self.takes = frozenset(opened.takes)
-        self.width = opened.width
+        self.task = opened.task
         self.began = opened.began
         self.order = opened.order
         self.course: Course | None = None  # as it was told last
         self.served = served
-        self.needs = 0
-        self.granted: Counter[str] = Counter()  # slots, by kind of machine
+        self.needs = 0  # tasks that it could run
+        self.granted: Counter[Group] = Counter()  # slots, by group of machines
         self.held = 0  # slots, those included that are on their way to others
+        self.places = 0  # tasks that have room in those
 
     @property
     def used(self) -> int:
         """Its slots that count as had: what nobody needs costs nothing."""
-        return min(self.held, self.needs)
+        if self.places <= self.needs:
+            return self.held
+        return self.held * self.needs // self.places
 
     @property
     def short(self) -> bool:
-        return self.needs > self.held
+        return self.needs > self.places
 
 
 class Members:
@@ -94,13 +98,13 @@ class Members:
             seconds,
         )
 
-    def claim(self, member: Member, needs: int, now: float) -> Claim:
+    def claim(self, member: Member, needs: int, width: int, now: float) -> Claim:
         user = self.users[member.user]
         return Claim(
             member.bag,
             member.user,
             needs,
-            member.width,
+            width,
             member.served.weight,
             member.priority,
             member.served.seconds,

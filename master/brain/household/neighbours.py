@@ -12,8 +12,10 @@ from typing import NamedTuple, Protocol
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.resources import Resources
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
+from bats.master.brain.household.common_machines import slots_of, tasks_in
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (
     Allowance,
@@ -91,7 +93,7 @@ class Neighbours:
         wake: Callable[[float], None],
     ) -> None:
         self.household = household
-        self.machines: dict[MachineId, int] = {}  # common ones, and their slots
+        self.machines: dict[MachineId, Resources] = {}  # common ones, and what they have
         self.witness: Callable[[float, Notice, list[Answer]], None] | None = None
         self._clock = clock
         self._wake = wake  # calls `time_passed` at that time
@@ -131,15 +133,15 @@ class Neighbours:
         for bag in list(self._bags):
             self.look(bag)
 
-    def came(self, machine: MachineId, slots: int, kind: str = "") -> None:
+    def came(self, machine: MachineId, size: Resources, kind: str = "") -> None:
         """A common machine joined, or joined again: bags that run tasks there go on with them."""
-        self.machines[machine] = slots
+        self.machines[machine] = size
         running = tuple(
             (bag, fills)
             for bag, one in self._bags.items()
-            if (fills := one.door.engine.fills(machine) * one.opened.width)
+            if (fills := slots_of(one.door.engine.fills(machine), one.opened.task, size))
         )
-        self.tell(Came(machine, slots, kind, running))
+        self.tell(Came(machine, size.cpus, kind, running, size.memory_bytes, size.gpus))
         for bag in list(self._bags):
             self.look(bag)  # it was not asked for more than there was
 
@@ -162,9 +164,9 @@ class Neighbours:
 
     def _ask(self, bag: BagId) -> None:
         one = self._bags[bag]
-        engine, width = one.door.engine, one.opened.width
+        engine = one.door.engine
         alone = len(self._bags) == 1
-        needs = min(engine.needs * width, 1 if alone else self.household.slots)
+        needs = min(engine.needs, 1 if alone else self.household.slots)
         if needs != one.needs:
             one.needs = needs
             self._notices.append(Needs(bag, needs))
@@ -181,7 +183,7 @@ class Neighbours:
                 one.course = course
                 self._notices.append(Progressed(bag, course))
         for machine, said in self.household.leaving(bag).items():
-            fills = engine.fills(machine) * width
+            fills = slots_of(engine.fills(machine), one.opened.task, self.machines[machine])
             if fills != said:
                 self._notices.append(Fills(bag, machine, fills))
 
@@ -276,7 +278,8 @@ class Neighbours:
         one.door.deliver(told)
 
     def _grant(self, one: Neighbour, machine: MachineId, slots: int) -> None:
-        engine, places = one.door.engine, slots // one.opened.width
+        engine = one.door.engine
+        places = tasks_in(slots, one.opened.task, self.machines[machine])
         known = engine.machine(machine)
         if known is None or not known.wanted:
             if places and engine.needs:

@@ -1,9 +1,10 @@
 """Notices to the household. Times are seconds of the calendar, which all bags have in common."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.resources import Resources
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.protocol.commands import WakeAt
 from bats.master.brain.protocol.course import Course
@@ -15,7 +16,7 @@ class Opened:
     """A bag runs from now on, or goes on.
 
     `takes` are the kinds of common machines that can run its tasks, "" those started without a
-    kind; `width` is how many slots each of its tasks takes.
+    kind; `task` is what each of its tasks takes of a machine.
     """
 
     bag: BagId
@@ -23,17 +24,17 @@ class Opened:
     weight: float = 1.0
     priority: int = 0
     takes: tuple[str, ...] = ("",)
-    width: int = 1
+    task: Resources = field(default_factory=Resources)
     began: float = 0.0
     order: Order = Order.RANDOM  # in which it begins ready tasks, as far as it was told
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The bag could fill so many slots now, those included that it has."""
+    """The bag could run so many tasks now, those included that run."""
 
     bag: BagId
-    slots: int
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,12 @@ class Came:
     slots: int
     kind: str = ""
     running: tuple[tuple[BagId, int], ...] = ()  # the slots that each bag fills
+    memory_bytes: int = 0
+    gpus: int = 0
+
+    @property
+    def size(self) -> Resources:
+        return Resources(self.slots, self.memory_bytes, self.gpus)
 
 
 @dataclass(frozen=True, slots=True)

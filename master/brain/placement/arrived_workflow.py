@@ -15,6 +15,12 @@ class Workflow:
 
     near: Neighbours
     estimates: Sequence[float]
+    by_kind: Sequence[Sequence[float]] = ()
+    """The same on each kind of machine, where no speed says it."""
+    priority: int = 0  # higher first
+
+    def estimate(self, task: int, kind: int, speed: float) -> float:
+        return self.by_kind[kind][task] if self.by_kind else self.estimates[task] / speed
 
 
 class Present:
@@ -25,6 +31,7 @@ class Present:
     """
 
     __slots__ = (
+        "_breadth",
         "_ended",
         "_generations",
         "_not_begun",
@@ -53,8 +60,10 @@ class Present:
         self.critical = max(self.ranks, default=0.0)  # c_j, equation 3.2
         self.tasks = len(near)
         self.running = 0
-        place = {task: k for k, task in enumerate(near.order)}
-        self._order = sorted(near.order, key=lambda task: (-self.ranks[task], place[task]))
+        self._breadth = breadth = [0] * self.tasks
+        for k, task in enumerate(near.order):
+            breadth[task] = k
+        self._order = sorted(near.order, key=lambda task: (-self.ranks[task], breadth[task]))
         self._position = [0] * self.tasks
         for k, task in enumerate(self._order):
             self._position[task] = k
@@ -92,6 +101,18 @@ class Present:
     def nth(self, k: int) -> int:
         """The waiting task of k-th highest rank; -1 is the one of the lowest."""
         return self._order[self._waiting[k]]
+
+    def waiting_tasks(self) -> list[int]:
+        """By rank."""
+        return [self._order[position] for position in self._waiting]
+
+    def breadth(self, task: int) -> int:
+        """The number of a task when all are counted breadth first, parents before children."""
+        return self._breadth[task]
+
+    def waits_for(self, task: int) -> int:
+        """Parents that have not ended."""
+        return self._waits[task]
 
     @property
     def longest_left(self) -> float:

@@ -7,7 +7,14 @@ from bats.common.errors import UsageError, quoted
 from bats.master.brain.placement.placement_names import parted
 from bats.master.brain.placement.placer import Placer
 from bats.master.brain.placement.postponing import OnlineManagement
-from bats.master.brain.placement.ranked import CriticalPath, HybridRank, LeastRemaining, Slowdown
+from bats.master.brain.placement.ranked import (
+    BreadthFirst,
+    CriticalPath,
+    HybridRank,
+    LeastRemaining,
+    Priority,
+    Slowdown,
+)
 from bats.master.brain.placement.reserved_places import backfilling, look_ahead, reserve
 from bats.master.brain.placement.whole_plan import WholePlan
 
@@ -21,6 +28,8 @@ PLACERS: Final[Mapping[str, Callable[..., Placer]]] = {
     "look-ahead": look_ahead,
     "owm": OnlineManagement,
     "whole-plan": WholePlan,
+    "breadth-first": BreadthFirst,
+    "priority": Priority,
 }
 
 

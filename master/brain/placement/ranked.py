@@ -18,6 +18,31 @@ class CriticalPath(Forgetful):
                 yield Pick(workflow, workflow.nth(0), pool.fastest())
 
 
+class BreadthFirst(Forgetful):
+    """Of the first workflow in the queue the task that is first breadth first (§4.4.2)."""
+
+    def place(self, pool: PoolView) -> Iterator[Pick]:
+        for workflow in pool.present:
+            if workflow.waiting:
+                for task in _breadth_first(workflow, pool.free):
+                    yield Pick(workflow, task, pool.fastest())
+
+
+class Priority(Forgetful):
+    """The workflow of highest priority first, its tasks breadth first (§5.3.3)."""
+
+    def place(self, pool: PoolView) -> Iterator[Pick]:
+        for workflow in sorted(
+            (one for one in pool.present if one.waiting), key=lambda one: -one.workflow.priority
+        ):
+            for task in _breadth_first(workflow, pool.free):
+                yield Pick(workflow, task, pool.fastest())
+
+
+def _breadth_first(workflow: Present, number: int) -> list[int]:
+    return heapq.nsmallest(number, workflow.waiting_tasks(), key=workflow.breadth)
+
+
 class LeastRemaining(Forgetful):
     """FDWS (§3.3.5): the highest r_a = ((m_j / p_j) · c_j)⁻¹ first, its task of highest r_u."""
 

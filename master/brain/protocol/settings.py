@@ -7,7 +7,9 @@ from typing import Final
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph
+from bats.master.brain.protocol.parameters import Parameters
 
 
 class Sampling(enum.StrEnum):
@@ -52,6 +54,8 @@ class Settings:
     max_failures: int = 0  # tasks that may be given up, then it is paused; 0: a dozen alike
     at_once: int = 0  # how many attempts may run at a time, copies included; 0: any number
     task_slots: int = 1  # of a machine's that each task takes; the offerings' count such places
+    task_memory: int = 0  # bytes that a task takes of a machine's memory; 0: not counted
+    task_gpus: int = 0
     losses: int = 5  # how many machines a task may lose before it is held to be the cause
     cushion: Money = NOTHING
     foresight: bool = False  # schedules are run ahead before one is taken; none did before 0.2.0
@@ -60,3 +64,10 @@ class Settings:
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
     graph: Graph | None = None  # which tasks wait for which; None: none does
+    parameters: Parameters = ()  # of the sweep: runtimes may follow from them
+    open: bool = False  # whether tasks may be added; `tasks` are those of its beginning
+
+    @property
+    def task(self) -> Resources:
+        """The part of a machine that a task takes: of a workflow the most that any does."""
+        return Resources(self.task_slots, self.task_memory, self.task_gpus)

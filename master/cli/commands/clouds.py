@@ -123,14 +123,14 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
             one.name,
             one.backend,
             one.max_machines,
-            one.slots,
+            str(one.machine),
             amount(one.price, found.currency),
             duration(one.atu_seconds),
             one.priced,
         )
         for one in found.offerings
     ]
-    head = ("offering", "back end", "machines", "slots", "price of an ATU", "ATU", "priced")
+    head = ("offering", "back end", "machines", "each has", "price of an ATU", "ATU", "priced")
     said = f"{found.path or 'no clouds file: this computer'}\n" + table(head, rows)
     common.facts(facts, lambda: said)
 

@@ -116,13 +116,13 @@ def master(
             "access": str(folder / ACCESS),
             "worker_access": str(folder / WORKER),
             "state": str(folder),
-            **({} if web is None else {"web": served.web.url}),
+            **_page(served),
         }
         common.facts(facts, lambda: facts["access"] if common.quiet else (
             f"The master listens at {', '.join(served.addresses)}.\n"
             f"Clients:  --access {facts['access']}  (found by itself on this computer)\n"
             f"Workers:  bats worker --access {facts['worker_access']}"
-            + ("" if web is None else f"\nWeb page: {_link(served)}")
+            + (f"\nWeb page: {_link(served)}" if served.web else "")
         ))  # fmt: skip
 
     options = Options(
@@ -145,11 +145,18 @@ def master(
     run(serve(options, ready))
 
 
+def _page(served: "Master") -> dict[str, str]:
+    """The page's address, and the file of its link: that is secret, and facts are journaled."""
+    page = served.web
+    return {"web": page.address, "web_link": str(page.link)} if page else {}
+
+
 def _link(served: "Master") -> str:
     """The page's link to a terminal; to a log, which others may read, only where it stands."""
-    if sys.stdout.isatty():
-        return served.web.url
-    return f"its link, a secret, stands in {served.home.folder / 'web.url'}"
+    page = served.web
+    if page is None:
+        return ""
+    return page.url if sys.stdout.isatty() else f"its link, a secret, stands in {page.link}"
 
 
 @command(

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,8 @@ import click
 
 from bats.common.errors import UsageError, quoted
 from bats.common.money import money
+from bats.common.packing import packed
+from bats.common.resources import Resources
 from bats.common.units import seconds
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.formatting import amount
@@ -174,7 +175,8 @@ def _wanted(
         found = clouds(given["clouds_file"])
     described = sweep or (bag.sweep if bag else None)
     usual = described.count if described else drawn.count or _USUAL_TASKS
-    needs = described.slots if described else 1
+    its_own = bag is not None and not given["clouds_file"]  # which count its tasks already
+    needs = described.needs if described and not its_own else Resources()
     if given["term"] is not None:
         _duration(given["term"], "--term")
         click.echo(f"{TERM}.", err=True)
@@ -186,7 +188,7 @@ def _wanted(
     policy.pop("seed", None)  # of the engine; the study has one of its own
     world = World(
         given["tasks"] or usual,
-        tuple(replace(o, slots=max(1, o.slots // needs)) for o in found.offerings),
+        packed(found.offerings, needs),
         _speeds(found.offerings, given["speeds"], before),
         deadline,
         _duration(given["start"], "--start") or 0.0,
@@ -210,14 +212,14 @@ def _wanted(
 
 
 def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
-    from bats.master.bag import bag_from
+    from bats.master.bag import read_bag
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:
         number = find_bag(reader, wanted)
         names = [row.cluster for row in reader.clusters(number)]
-        return bag_from(reader.bag(number)), {n: reader.runtimes(number, n) for n in names}
+        return read_bag(reader, number), {n: reader.runtimes(number, n) for n in names}
 
 
 def _speeds(

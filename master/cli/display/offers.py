@@ -35,8 +35,12 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
     lines += _risks(found, currency)
     if any(one.get("bounds") for one in found):
         lines.append("at most, within: with 90 % confidence; chance: that its budget will do")
-    sample = f"{amount(facts['committed'], currency)} in {duration(facts['at'])}"
-    lines.append(f"The sample took {sample}; the table is of the rest.")
+    until = "Until it was chosen" if facts["chosen"] else "So far"  # who thinks it over takes time
+    gone = f"{amount(facts['committed'], currency)} and {duration(facts['at'])}"
+    rest = "the rest"
+    if facts.get("open") and not facts["chosen"]:
+        rest += f", for the {count(facts['tasks'], 'task')} known so far"
+    lines.append(f"{until}: {gone}; the table is of {rest}.")
     lines += _in_all(facts)
     return "\n".join(lines)
 

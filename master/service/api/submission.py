@@ -11,11 +11,14 @@ from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
+from bats.common.packing import packed
 from bats.deploy import registry
+from bats.master.api.requests import Submit
 from bats.master.bag import HELD, QUEUED, Bag, Standing
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
+from bats.master.brain.protocol.parameters import MOST_TASKS, Parameters, parameters_of
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.unreliable import notation
 from bats.master.brain.views.told.refusals import pays_for_nothing
@@ -42,16 +45,12 @@ RULES: Final = (
 """Ways to choose a schedule: by its name, `balanced`, or by asking the user."""
 
 
-def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
+def bag_of(want: Submit, bag: BagId, options: Options, after: Iterable[BagId] = ()) -> Bag:
     """Raises UsageError that names the key, what it held and what is allowed."""
-    if unknown := sorted(set(body) - {*_KEYS, "sweep", "offerings"}):
-        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(_KEYS)}.")
-    if not isinstance(body.get("sweep"), Mapping):
-        raise UsageError("`sweep` is missing: there is nothing to run.")
-    sweep = checked(work_from_plain(body["sweep"]))
+    sweep = checked(work_from_plain(want.sweep))
     if unknown := sorted(set(sweep.policy) - set(POLICY)):
         raise UsageError(f"`{unknown[0]}` is no policy; known are {', '.join(POLICY)}.")
-    given = {**sweep.policy, **{k: value for k, value in body.items() if value is not None}}
+    given = {**sweep.policy, **want.body()}
     for key, (fits, what) in _KEYS.items():
         if given.get(key) is not None and not fits(given[key]):
             said = what if isinstance(what, str) else f"one of {', '.join(what)}"
@@ -63,22 +62,20 @@ def bag_from_body(body: Mapping[str, Any], bag: BagId, options: Options) -> Bag:
             f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
             f"bag with one of {live}."
         )
-    offerings = _places(sweep, _offerings(given.get("offerings"), options))
-    if given.get("output_folder") and options.fixed_offerings:
+    offerings = _places(sweep, _offerings(want.offerings, options))
+    if want.output_folder and options.fixed_offerings:
         raise UsageError("This master puts output into its own folder; leave out `output_folder`.")
-    folder = Path(given.get("output_folder") or options.output_folder / str(bag))
+    folder = Path(want.output_folder or options.output_folder / str(bag))
     return Bag(
         bag,
-        given.get("name") or sweep.name,
+        want.name or sweep.name,
         sweep,
         replace(_settings(given, sweep, offerings, options), numbers_after=before_first(bag)),
         time.time(),
         str(folder),
-        _inputs(given.get("inputs") or []) or (),
-        state=HELD if given.get("hold") else QUEUED,
-        standing=Standing(
-            given.get("weight") or 1, given.get("priority") or 0, tuple(given.get("after") or ())
-        ),
+        _inputs(want.inputs or []) or (),
+        state=HELD if want.hold else QUEUED,
+        standing=Standing(want.weight or 1, want.priority or 0, tuple(after)),
     )
 
 
@@ -150,18 +147,14 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
 
 
 def _places(sweep: Work, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:
-    """The offerings as this bag's tasks find them: slots for whole tasks, no idle machines.
+    """The offerings as this bag's tasks find them: places for whole tasks, no idle machines.
 
     A schedule must not promise what a limit on tasks at a time forbids. Of one offering no more
     machines are bought than have work; of several, whose mixes may be any, all must have some.
     """
-    large = [one for one in offerings if one.slots >= sweep.slots]
-    if not large:
-        most = max(one.slots for one in offerings)
-        raise UsageError(f"A task takes {sweep.slots} slots; the largest machine has {most}.")
-    places = [replace(one, slots=one.slots // sweep.slots) for one in large]
+    places = packed(offerings, sweep.needs)
     if not sweep.at_once:
-        return tuple(places)
+        return places
     useful = [
         replace(one, max_machines=min(one.max_machines, -(-sweep.at_once // one.slots)))
         for one in places
@@ -208,14 +201,26 @@ def _settings(
         retries=value("retries", usual.retries if isinstance(sweep, Workflow) else sweep.retries),
         max_failures=value("max_failures", sweep.max_failures),
         at_once=sweep.at_once,
-        task_slots=sweep.slots,
+        task_slots=sweep.needs.cpus,
+        task_memory=sweep.needs.memory_bytes,
+        task_gpus=sweep.needs.gpus,
         losses=value("losses", usual.losses),
         foresight=True,
         patience_seconds=float(value("patience_seconds", usual.patience_seconds)),
         currency=value("currency", options.currency),
         seed=value("seed", usual.seed),
         graph=sweep.graph,
+        parameters=_parameters(sweep),
+        open=sweep.open,
     )
+
+
+def _parameters(sweep: Work) -> Parameters:
+    """The values of each parameter, task by task, unless more will come: runtimes may follow."""
+    if isinstance(sweep, Workflow) or sweep.open or sweep.count > MOST_TASKS:
+        return ()
+    rows = [sweep.space.values(index) for index in range(sweep.count)]
+    return parameters_of(dict(zip(sweep.names, zip(*rows, strict=True), strict=True)))
 
 
 def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:
@@ -317,6 +322,8 @@ _OFFERING: Final[Mapping[str, Check]] = {
     "atu_seconds": lambda value: _real(value) and value > 0,
     "max_machines": _whole(0, 100_000),
     "slots": _whole(1, 100_000),
+    "memory_bytes": _whole(0),
+    "gpus": _whole(0, 1000),
     "minimum_seconds": _real,
     "boundary_seconds": _real,
     "lease_seconds": _real,

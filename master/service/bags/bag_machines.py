@@ -107,7 +107,7 @@ class BagMachines:
             self._keep(row._replace(joined=row.joined or self._clock(), address=address))
         holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self._bag.id]
         if places is None:
-            places = max(1, worker.slots // self._bag.settings.task_slots)
+            places = max(1, worker.size.holds(self._bag.settings.task))
         self._happen(Joined(machine, places, tuple(holding), cluster))
         for attempt in worker.holding:
             if attempt.bag != self._bag.id and not by_hand(machine):

@@ -95,9 +95,9 @@ class SideBySide:
             holds = sum(attempt.bag == runner.id for attempt in worker.holding)
             cluster = cluster_for(runner.bag, worker)
             if cluster is not None and (runner.machines.wants(machine) or holds):
-                width = runner.bag.settings.task_slots
-                runner.machines.joined(worker, cluster, worker.slots // width if alone else holds)
-        self._neighbours.came(machine, worker.slots, worker.offering)
+                places = worker.size.holds(runner.bag.settings.task) if alone else holds
+                runner.machines.joined(worker, cluster, places)
+        self._neighbours.came(machine, worker.size, worker.offering)
         if not any(runner.machines.wants(machine) for runner in self.runners.values()):
             self._tell_why_it_waits(worker)
 
@@ -169,7 +169,7 @@ class _Door:
 def cluster_for(bag: Bag, worker: Worker) -> int | None:
     """The offering of a worker: the one it names, else the bag's for hand-started ones."""
     offerings = bag.settings.offerings
-    if worker.slots < bag.settings.task_slots:
+    if not worker.size.holds(bag.settings.task):
         return None
     if worker.offering:
         return next((k for k, o in enumerate(offerings) if o.name == worker.offering), None)
@@ -183,7 +183,7 @@ def _opened(bag: Bag) -> Opened:
     unnamed = [""] if any(one.free or one.backend == MANUAL for one in offerings) else []
     takes = (*unnamed, *(str(one.name) for one in offerings))
     weight, priority, _ = bag.standing
-    return Opened(bag.id, bag.user, weight, priority, takes, bag.settings.task_slots)
+    return Opened(bag.id, bag.user, weight, priority, takes, bag.settings.task)
 
 
 def _places(bag: Bag) -> dict[int, Place]:

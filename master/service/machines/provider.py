@@ -202,6 +202,8 @@ class Provider:
             public_key=pair.public,
             secret_key=pair.secret,
             slots=one.offering.slots * one.runner.bag.settings.task_slots,
+            memory_bytes=one.offering.memory_bytes,
+            gpus=one.offering.gpus,
             lease_seconds=lease_seconds,
             margin_seconds=margin_seconds,
         )

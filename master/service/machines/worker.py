@@ -1,8 +1,10 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
+from bats.common.resources import Resources
 
 Kind = tuple[int, TaskId | None]
 """The step of a task, and the task itself if it is brought files that no other is."""
@@ -25,36 +27,53 @@ class Work(Protocol):
     def values(self, task: TaskId) -> tuple[str, ...]: ...
 
 
+@dataclass(slots=True)
+class Letter:
+    """Orders and kills for a worker; orders go first, for kills may be about them."""
+
+    orders: dict[Work, list[tuple[TaskId, int]]] = field(default_factory=dict)
+    kills: list[AttemptId] = field(default_factory=list)
+    patient: bool = True  # nothing stands still there while it waits
+
+    def __bool__(self) -> bool:
+        return bool(self.orders or self.kills)
+
+
 class Worker:
     __slots__ = (
         "heard_at",
         "holding",
         "host",
         "incarnation",
-        "kills",
         "kinds",
+        "letter",
         "limits",
         "machine",
         "odd",
         "odd_beats",
         "offering",
-        "orders",
         "owed",
         "pid",
         "route",
         "running",
+        "sealed",
         "silent",
-        "slots",
+        "size",
         "stored",
     )
 
     def __init__(
-        self, machine: MachineId, route: bytes, incarnation: str, slots: int, offering: str
+        self,
+        machine: MachineId,
+        route: bytes,
+        incarnation: str,
+        size: Resources,
+        offering: str = "",
     ) -> None:
         self.machine = machine
         self.route = route
         self.incarnation = incarnation  # one per daemon process
-        self.slots = slots
+        self.size = size
         self.offering = offering  # that a worker started by hand wants to count as
         self.limits = ""  # how it holds tasks to those of their bag
         self.host = ""
@@ -68,8 +87,18 @@ class Worker:
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
         self.odd_beats = 0  # for which something has not agreed
         self.kinds: dict[BagId, Kind] = {}  # whose spec it was told last
-        self.orders: dict[Work, list[tuple[TaskId, int]]] = {}  # to be sent this turn
-        self.kills: list[AttemptId] = []
+        self.letter = Letter()  # of this turn
+        self.sealed = 0  # letters that wait until what they say is durable
+
+    @property
+    def awaits_word(self) -> bool:
+        """True if something was decided that it has not been told yet."""
+        return bool(self.letter) or self.sealed > 0
+
+    def seal(self) -> Letter:
+        letter, self.letter = self.letter, Letter()
+        self.sealed += 1
+        return letter
 
     @property
     def settled(self) -> int:

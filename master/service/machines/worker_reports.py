@@ -17,6 +17,7 @@ from bats.common.messages import (
     Results,
     Returned,
 )
+from bats.common.resources import Resources
 from bats.master.service.machines.comparison import Comparison
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
@@ -90,7 +91,8 @@ class WorkerReports:
             self._heard(before)
             self._welcome(before)  # said twice, for we were slow to answer
             return
-        worker = Worker(machine, route, hello.incarnation, hello.slots, hello.offering)
+        size = Resources(hello.slots, hello.memory_bytes, hello.gpus)
+        worker = Worker(machine, route, hello.incarnation, size, hello.offering)
         worker.host, worker.pid, worker.holding = hello.host, hello.pid, hello.holding
         worker.limits = hello.limits
         if before is not None and again:

@@ -16,6 +16,8 @@ class TaskLimits:
 
     def for_worker(self, spec: BagSpec, worker: Worker) -> BagSpec:
         """The spec that this worker can read, which may know no limits."""
+        if not worker.limits:
+            spec = replace(spec, cpus=1, gpus=0)
         if not (spec.memory_bytes or spec.pids) or worker.limits == LIMITS_ENFORCED:
             return spec
         where = f"{spec.cluster or 'a worker'} ({worker.host})"

@@ -131,23 +131,20 @@ def _words(matter: Matter, bag: Bag, seen: Headline, view: RunView) -> str:
         count = len(seen.offered)
         offered = "a schedule is" if count == 1 else f"{count} schedules are"
         return f"{offered} offered: bats choose {bag.id} NAME"
-    if matter is Matter.PAUSED:
-        assert seen.pause is not None
+    if matter is Matter.PAUSED and seen.pause is not None:
         ways = ways_out(bag.id, seen.pause.task, again=seen.pause.again)
         return f"{seen.pause.reason}. {ways}"
-    if matter is Matter.ENDED:
-        assert seen.outcome is not None
+    if matter is Matter.ENDED and seen.outcome is not None:
         return f"{seen.outcome.value}: {bag.words}"
-    if matter is Matter.LATE:
-        assert view.deadline_at is not None
+    if matter is Matter.LATE and view.deadline_at is not None:
         late = max(0.0, view.now + (view.eta_seconds or 0.0) - view.deadline_at)
         return f"at this pace it ends {late:.0f} s after its deadline"
     if matter is Matter.SHORT:
         left = "nothing" if view.left is None else show(view.left, currency)
         return f"{left} is left, which will hardly finish it"
-    assert seen.budget is not None
     used = show(seen.committed, currency)
-    return f"{used} of {show(seen.budget, currency)} is spent or promised to machines"
+    of = "" if seen.budget is None else f" of {show(seen.budget, currency)}"
+    return f"{used}{of} is spent or promised to machines"
 
 
 def _exact(amount: Money) -> str:

@@ -26,11 +26,11 @@ SIZES: Final[Mapping[str, Sizes]] = {
 MIXED: Final[tuple[Generate, ...]] = (montage, ligo, sipht)
 
 
-def hyper_gamma(rng: Generator) -> float:
+def hyper_gamma(rng: Generator, short: float = 501.266, long: float = 136.709) -> float:
     """The work of a workflow in seconds (Lublin and Feitelson): 3600 on average."""
     if rng.random() < 0.7:
-        return float(rng.gamma(5, 501.266))
-    return float(rng.gamma(45, 136.709))
+        return float(rng.gamma(5, short))
+    return float(rng.gamma(45, long))
 
 
 def size_of(rng: Generator) -> tuple[str, int]:
@@ -39,6 +39,27 @@ def size_of(rng: Generator) -> tuple[str, int]:
     name = names[rng.choice(len(names), p=[one.share for one in SIZES.values()])]
     _, least, most = SIZES[name]
     return name, 2 * int(rng.integers(least // 2, most // 2 + 1))
+
+
+ANY_NUMBER: Final[Mapping[str, Sizes]] = {
+    "small": Sizes(0.75, 30, 39),
+    "medium": Sizes(0.20, 40, 199),
+    "large": Sizes(0.05, 200, 600),
+}
+"""Sizes of chapter 4: odd numbers, too."""
+
+
+def raw(rng: Generator) -> Generated:
+    """A workflow of the mixture with any number of tasks, and the runtimes of its generator.
+
+    A workflow of LIGO has an even number.
+    """
+    names = list(ANY_NUMBER)
+    name = names[rng.choice(len(names), p=[one.share for one in ANY_NUMBER.values()])]
+    _, least, most = ANY_NUMBER[name]
+    size = int(rng.integers(least, most + 1))
+    kind = MIXED[int(rng.integers(len(MIXED)))]
+    return kind(size - size % 2 if kind is ligo else size, rng)
 
 
 def mixed(rng: Generator) -> Generated:
@@ -72,4 +93,4 @@ def makespan(of: Generated, places: int) -> float:
     return now
 
 
-__all__ = ["MIXED", "SCIENTIFIC", "SIZES", "hyper_gamma", "makespan", "mixed", "size_of"]
+__all__ = ["MIXED", "SCIENTIFIC", "SIZES", "hyper_gamma", "makespan", "mixed", "raw", "size_of"]

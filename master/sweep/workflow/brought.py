@@ -45,7 +45,7 @@ def check(
 
 
 class Sources:
-    """Whose outputs a task is brought: parents are looked up in the graph, turned round once."""
+    """The tasks whose outputs a task is brought: its parents, of the graph turned round once."""
 
     def __init__(self, of: Graph, brings: Sequence[Sequence[str]]) -> None:
         import numpy as np

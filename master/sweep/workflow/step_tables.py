@@ -12,7 +12,9 @@ from bats.master.sweep.workflow.brought import parted
 from bats.master.sweep.workflow.workflow import Workflow
 from bats.master.userfile import Document, sentence
 
-_FOR_ALL: Final = ("cwd", "env", "timeout", "memory", "pids", "output_cap", "compat")
+_FOR_ALL: Final = (
+    *("cwd", "env", "timeout", "memory", "cpus", "gpus", "pids", "output_cap", "compat"),
+)
 """Keys above the steps that hold for each step that does not say otherwise."""
 
 _OF_A_STEP: Final = tuple(key for key in Recipe.model_fields if key not in {"name", *_FOR_ALL})
@@ -37,7 +39,6 @@ def workflow_of(file: SweepFile, document: Document) -> Workflow:
         base=str(folder_of(document)),
         max_failures=file.max_failures,
         replicate=file.replicate,
-        slots=file.resources.slots,
         budget=file.budget,
         deadline_seconds=file.deadline,
         pick=file.pick,

@@ -3,13 +3,14 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate
 from typing import Any, Final
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
+from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of
@@ -40,7 +41,7 @@ class Workflow:
     base: str = ""  # the folder that `inputs` are named from
     max_failures: int = 0
     replicate: bool = True
-    slots: int = 1
+    slots: int = 1  # of each task, as version 0.1.0 said it; steps say their own
     at_once: int = 0
     budget: Money | None = None
     deadline_seconds: float | None = None
@@ -71,6 +72,11 @@ class Workflow:
         return [0, *accumulate(step.count for step in self.steps)]
 
     @property
+    def open(self) -> bool:
+        """A workflow has all its tasks from the beginning."""
+        return False
+
+    @property
     def count(self) -> int:
         return self._starts[-1]
 
@@ -95,6 +101,11 @@ class Workflow:
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for step in self.steps for path in step.inputs))
+
+    @property
+    def needs(self) -> Resources:
+        """The part of a machine in which a task of any step fits: of each the most asked for."""
+        return reduce(Resources.with_most, (s.needs for s in self.steps), Resources(self.slots))
 
     def step_of(self, index: int) -> int:
         return bisect_right(self._starts, index) - 1

@@ -83,9 +83,10 @@ def _the_rest(run: RunView) -> str:
 
 
 def _in_all(run: RunView, enough: Money | None, budget: Money) -> str:
-    assert enough is not None  # machines can be had, so there is an amount that does
+    needed = "" if enough is None else f"{run.shown(enough)} in all, "
+    set_to = "a higher amount" if enough is None else f"{run.shown(enough)} or more"
     return (
-        f"it needs {run.shown(enough)} in all, more than the budget of {run.shown(budget)}; "
+        f"it needs {needed}more than the budget of {run.shown(budget)}; "
         f"{run.shown(run.ledger.committed)} are spent or promised to machines already. "
-        f"Set the budget to {run.shown(enough)} or more."
+        f"Set the budget to {set_to}."
     )

@@ -1,0 +1,10 @@
+"""None (No AS): all machines are on, whatever there is to do."""
+
+from collections.abc import Sequence
+
+from bats.master.brain.scaling.scaler import ElasticView
+
+
+class Constant:
+    def want(self, pool: ElasticView) -> Sequence[int]:
+        return [kind.most for kind in pool.kinds]
