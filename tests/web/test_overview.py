@@ -53,7 +53,7 @@ async def test_several_bags_a_cap_and_the_machines_of_each_are_seen_at_a_look(
     other = next(bag for bag in bags if str(bag) != now)
     await page.click(f"#bags button[data-bag='{other}']")
     await page.becomes(f"{shown} === '{other}'")
-    await page.shows("#bags .chosen-row")
+    await page.shows("#bags .current-row")
     for bag in bags:
         await client.ask("cancel", bag=bag, reason="seen")
         await over(client, bag)

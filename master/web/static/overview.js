@@ -47,7 +47,7 @@ function row(bag, chosen, shared, open) {
   const spent = bag.spent === undefined ? "–" : money(bag.spent, bag.currency ?? "$");
   const of = bag.limit === undefined || bag.limit === null ? "" : ` of ${money(bag.limit, bag.currency)}`;
   const remarks = bag.paused?.reason ?? (bag.held_by_cap || bag.words || "");
-  return element("tr", { className: bag.bag === chosen ? "chosen-row" : "" },
+  return element("tr", { className: bag.bag === chosen ? "current-row" : "" },
     cell(name, "name"), cell(bag.user ? `${state}, ${bag.user}` : state), cell(progress(bag)),
     cell(spent + of, "number"), cell(duration(bag.eta_seconds), "number"),
     cell(bag.machines === undefined ? "–" : count(bag.machines), "number"),
