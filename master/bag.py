@@ -7,13 +7,16 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgpack
 
-from bats.common.errors import StoreDamagedError
+from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, BagSpec, TaskId
 from bats.common.money import Money, show
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
-from bats.master.store.rows import BagRow
+from bats.master.store.reader import Reader
+from bats.master.store.rows import AdditionRow, BagRow
+from bats.master.sweep.space import OpenSpace, Space, space_from_plain, space_to_plain
+from bats.master.sweep.sweep import Sweep
 from bats.master.sweep.work import Work, work_from_plain
 
 HELD: Final = "held"  # submitted, and not to begin before it is released
@@ -69,6 +72,8 @@ class Bag:
     standing: Standing = USUAL
     user: str = ""  # the name that the key of its client carries
     books: Books | None = None  # as they were last looked at; unknown of releases up to 0.1
+    closed: bool = False  # no more tasks are added
+    added: dict[str, range] = field(default_factory=dict)  # tasks, by the name of their addition
 
     def spec(self, cluster: str, step: int) -> BagSpec:
         return self.sweep.spec(
@@ -78,6 +83,30 @@ class Bag:
             cluster=cluster,
             step=step,
         )
+
+    def add(self, part: Space, name: str) -> AdditionRow:
+        """Take in tasks that are added to it while it is open. Raises ValueError."""
+        space = self.open_space
+        first = TaskId(space.count)
+        space.add(part)
+        self.added[name] = range(first, space.count)
+        packed = cast("bytes", msgpack.packb(space_to_plain(part)))
+        return AdditionRow(self.id, first, part.count, name, packed)
+
+    @property
+    def open_space(self) -> OpenSpace:
+        """The space of its tasks. Raises UsageError unless it was submitted as open."""
+        if not (isinstance(self.sweep, Sweep) and isinstance(self.sweep.space, OpenSpace)):
+            raise UsageError(
+                f"Bag {self.id} has all its tasks from the beginning; tasks are added to bags that "
+                "were submitted with --open."
+            )
+        return self.sweep.space
+
+    @property
+    def is_open(self) -> bool:
+        """True if it was submitted to be open, and nobody has said that no more tasks come."""
+        return self.sweep.open and not self.closed
 
     def row(self) -> BagRow:
         spec = {
@@ -108,13 +137,42 @@ class Bag:
                 "standing": self.standing,
                 "user": self.user,
                 "books": self.books,
+                "closed": self.closed,
                 "view": view,
             }
         )
 
 
+def read_bag(reader: Reader, number: BagId) -> Bag:
+    """The bag as the store has it, with all tasks that were added. Raises StoreDamagedError."""
+    row = reader.bag(number)
+    bag = bag_from(row)
+    if isinstance(bag.sweep, Sweep) and isinstance(bag.sweep.space, OpenSpace):
+        additions = tuple(reader.additions(number))
+        bag.sweep = replace(bag.sweep, space=_grown(row.spec, additions).copy())
+        bag.added = {one.name: range(one.first, one.first + one.tasks) for one in additions}
+    return bag
+
+
+@lru_cache(maxsize=1)  # as below
+def _grown(spec: bytes, additions: tuple[AdditionRow, ...]) -> OpenSpace:
+    """Raises StoreDamagedError."""
+    sweep, _, _ = _submitted(spec)
+    space = cast("OpenSpace", cast("Sweep", sweep).space).copy()
+    try:
+        for one in additions:
+            space.add(space_from_plain(msgpack.unpackb(one.space)))
+    except (LookupError, TypeError, ValueError, msgpack.UnpackException) as error:
+        raise StoreDamagedError(
+            f"Tasks that were added to a bag cannot be read: {error}."
+        ) from error
+    if additions and space.count != (last := additions[-1]).first + last.tasks:
+        raise StoreDamagedError(f"Of the tasks added to bag {last.bag} some are not there.")
+    return space
+
+
 def bag_from(row: BagRow) -> Bag:
-    """The bag again. Raises StoreDamagedError."""
+    """The bag as it was submitted. Raises StoreDamagedError."""
     try:
         sweep, output_folder, inputs = _submitted(row.spec)
         summary = json.loads(row.summary) if row.summary else {}
@@ -138,6 +196,7 @@ def bag_from(row: BagRow) -> Bag:
             Standing(weight, priority, tuple(after)),
             summary.get("user", ""),
             Books(*looked) if (looked := summary.get("books")) else None,
+            summary.get("closed", False),
         )
     except (LookupError, TypeError, ValueError, msgpack.UnpackException) as error:
         raise StoreDamagedError(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from benches import (
+    adding,
     beds,
     codec,
     crowd,
@@ -32,6 +33,7 @@ BENCHES: Final[Mapping[str, Bench]] = {
     "spawn": spawn.run,
     "dispatch": dispatch.run,
     "ten-million": dispatch.run_ten_million,
+    "adding": adding.run,
     "codec": codec.run,
     "efficiency": efficiency.run,
     "latency": latency.run,

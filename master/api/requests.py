@@ -184,6 +184,23 @@ class LeaveOut(OfBag[replies.LeftOut]):
     tasks: list[int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Add(OfBag[replies.Added]):
+    """Add the tasks of a space to an open bag; asked again with the same key it adds nothing."""
+
+    verb = "add"
+
+    space: dict[str, Any]
+    key: str
+
+
+@dataclass(frozen=True)
+class Close(OfBag[replies.BagState]):
+    """No more tasks are added: the bag ends when those it has have ended."""
+
+    verb = "close"
+
+
 @dataclass(frozen=True)
 class Retry(OfBag[replies.Retried]):
     """Try failed tasks again: all that "failed", or those of a list."""

@@ -217,11 +217,14 @@ class Engine:
             looks = seldom * monitoring.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
         ours.run.schedules, ours.run.choice.asked = schedules, None
+        if ours.run.seeker is not None:
+            ours.run.seeker.settle()
+        ours.run.open = False  # it is of the tasks known so far
         for c in ours.run.clusters:
             if c.held_back and not c.offering.max_machines:
                 c.offering = replace(c.offering, max_machines=1)
             c.held_back = False
-        told = Told(schedules, run.now, run.provisioner.time.spent(run))
+        told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
         ours.run.choice.offered = told
         ours.run.ledger.allowance = None  # nobody would tell it when there is more
         if run.phase is Phase.EXECUTING:

@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "master": "Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on.",
     "worker": "Runs tasks for a master, as a machine of it.",
     "submit": "Submits a bag of tasks and prints its number.",
+    "add": "Adds tasks to an open bag; they are durable when it says so.",
+    "close": "Adds no more tasks to an open bag: it ends when those it has have ended.",
     "simulate": "Simulates a bag without running it: what would it cost, and how long would it "
     "take?",
     "schedules": "Shows the schedules that a bag offers after its sample.",
@@ -62,6 +64,8 @@ COMMANDS: Final = {
 _MODULES: Final = {
     "master": "serving",
     "worker": "serving",
+    "add": "submit",
+    "close": "submit",
     "watch": "status",
     "access": "serving",
     "schedules": "schedule_choice",

@@ -84,7 +84,12 @@ def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wanted(
-    words: Sequence[str], given: Mapping[str, Any], *, find_clouds: bool, after: bool = False
+    words: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    find_clouds: bool,
+    after: bool = False,
+    to_be_open: bool = False,
 ) -> Wanted:
     """Raises UsageError with one sentence. `after`: a `--` stood before the words."""
     from bats.master.clouds.clouds_reading import clouds
@@ -108,6 +113,7 @@ def wanted(
         settings={key: given[key] for key in keys} | {"budget": budget},
         policy=policy_given(given, "seed"),
         emulation=_emulation(given),
+        to_be_open=to_be_open,
     )
     _tell(getattr(sweep, "notes", ()))
     limited = sweep.budget is not None or sweep.deadline_seconds is not None
@@ -237,6 +243,8 @@ def dry_run(want: Wanted) -> tuple[DryRun, str]:
         "policy": dict(sweep.policy),
     }
     lines = [f"{sweep.name}: {count(sweep.count, 'task')}"]
+    if sweep.open:
+        lines[0] += f" so far, each with {', '.join(sweep.names)}"
     if sweep.graph is not None:
         facts["steps"] = facts_of(sweep.graph)
         lines[0] += f" in {count(len(sweep.graph.steps), 'step')}"

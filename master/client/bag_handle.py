@@ -1,10 +1,12 @@
 """The handle of a bag at a master: what it is asked, and what it is told to do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, Protocol
+import math
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bats.common.errors import PausedError, UsageError
+from bats.common.errors import PausedError, UnreachableError, UsageError
 from bats.common.money import Money, money
 from bats.common.outcomes.values import TYPES, as_typed
 from bats.common.units import seconds
@@ -12,10 +14,12 @@ from bats.master.api import replies
 from bats.master.api.asking import Asks, Streams, ask, parts
 from bats.master.api.replies import Schedule, TaskResult
 from bats.master.api.requests import (
+    Add,
     Allow,
     AwaitNews,
     Cancel,
     Choose,
+    Close,
     GetFrontier,
     GetLog,
     GetResults,
@@ -29,7 +33,12 @@ from bats.master.api.requests import (
 )
 from bats.master.client.log_following import Output, follow_log
 
+if TYPE_CHECKING:  # it takes a while, and whoever only looks needs none of it
+    from bats.master.sweep.space import Space
+
 _NEWS_SECONDS: Final = 30.0
+_PATIENCE_SECONDS: Final = 60.0  # of who adds tasks, for the next master
+_AGAIN_SECONDS: Final = 0.5
 _CALM: Final = 10  # looking at all results is given at most one in so many seconds
 
 
@@ -46,6 +55,9 @@ class Bag:
     def __init__(self, client: Answers, number: int) -> None:
         self._client = client
         self.number = number
+
+    def __repr__(self) -> str:
+        return f"<bag {self.number}>"
 
     async def status(self) -> replies.Status:
         """The state as facts: `bag.status()["done"]`."""
@@ -138,8 +150,12 @@ class Bag:
 
         Where a name is taken, they are called `param.NAME` and `value.NAME`. Needs pandas.
         """
-        import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
+        try:
+            import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ModuleNotFoundError:
+            raise UsageError(
+                "`frame()` needs pandas (`pip install pandas`); `rows()` has the same without it."
+            ) from None
         return pd.DataFrame(await self.rows())
 
     async def rows(self) -> list[dict[str, Any]]:
@@ -202,6 +218,35 @@ class Bag:
         """Do without these tasks, waiting or running: `bag.drop(range(900, 1000))`."""
         return await ask(self._client, LeaveOut(self.number, tasks=list(tasks)))
 
+    async def add(
+        self, tasks: "Iterable[Mapping[str, object]] | Space", *, key: str = ""
+    ) -> replies.Added:
+        """Add tasks to an open bag: `bag.add([{"x": 1}, {"x": 2}])["first"]` is the first's number.
+
+        They are durable when this returns. Many at a time go much faster than one by one. With the
+        same key nothing is added twice: where an answer is lost it is asked again for a minute.
+        """
+        from bats.master.sweep.space import space_to_plain
+
+        key = key or secrets.token_hex(16)
+        want = Add(self.number, space=space_to_plain(_space_of(tasks)), key=key)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return await ask(self._client, want)
+            except UnreachableError as error:
+                if loop.time() > until:
+                    raise UnreachableError(
+                        f"{error} Perhaps the tasks were added: add them again with "
+                        f"the key {key}, and they are not added twice."
+                    ) from None
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def close(self) -> replies.BagState:
+        """Add no more tasks to it: `bag.close()`; it ends when those that it has have ended."""
+        return await ask(self._client, Close(self.number))
+
     async def resume(self) -> replies.Told:
         """Go on with it, be it paused, cancelled or left by its master: `bag.resume()`."""
         return await ask(self._client, Resume(self.number))
@@ -216,6 +261,9 @@ def limits_of(
     budget: str | float | None, deadline: str | float | None
 ) -> tuple[Money | None, float | None]:
     """The money and the seconds meant."""
+    for name, limit in (("budget", budget), ("deadline", deadline)):
+        if isinstance(limit, int | float) and not 0 <= limit < math.inf:
+            raise UsageError(f"`{name}` should be a number, 0 or more, not {limit}.")
     try:
         return (
             None if budget is None else money(str(budget)),  # 0.1 means what is written
@@ -223,6 +271,30 @@ def limits_of(
         )
     except ValueError as error:
         raise UsageError(f"{error}.") from None
+
+
+def _space_of(tasks: "Iterable[Mapping[str, object]] | Space") -> "Space":
+    """The tasks as rows of their values. Raises UsageError."""
+    from bats.master.sweep.columns import Listed
+    from bats.master.sweep.space import Axis, Space
+
+    if isinstance(tasks, Space):
+        return tasks
+    rows = list(tasks)
+    if not rows:
+        raise UsageError("There is nothing to add: give a mapping of values for each task.")
+    names = tuple(rows[0])
+    for number, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            raise UsageError(
+                f"Task {number} of those to add has values for {', '.join(row)}, "
+                f"the first for {', '.join(names)}."
+            )
+    return Space((Axis(names, tuple(Listed(_text(row[name]) for row in rows) for name in names)),))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _type(found: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:

@@ -19,16 +19,16 @@ if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of th
 Body = dict[str, Any]
 
 
-def sweep(file: str | Path = "", **keys: Any) -> "Work":
+def sweep(file: str | Path = "", *, to_be_open: bool = False, **keys: Any) -> "Work":
     """The sweep of a file, or of the keys that a sweep file has, or of both. Raises UsageError.
 
     work = sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}, retries=2)
 
-    With steps it is a workflow.
+    With steps it is a workflow. One `to_be_open` gets tasks later, by `Bag.add`.
     """
     from bats.master.sweep.arguments import from_arguments
 
-    return from_arguments(file=file, settings=keys)
+    return from_arguments(file=file, settings=keys, to_be_open=to_be_open, in_python=True)
 
 
 class Client:
@@ -43,6 +43,9 @@ class Client:
     def __init__(self, wire: Link) -> None:
         self._link = wire
         self.address = wire.address
+
+    def __repr__(self) -> str:
+        return f"<master at {self.address}>"
 
     async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
         """The answer to a question in the words of the wire: `master.ask("machines", bag=1)`.
@@ -72,6 +75,7 @@ class Client:
         self,
         work: "Work | Flow | str | Path",
         *,
+        to_be_open: bool = False,
         offerings: "Sequence[Offering] | None" = None,
         rule: str = "",
         budget: str | float | None = None,
@@ -82,14 +86,15 @@ class Client:
 
             bag = master.submit("sweep.toml", budget="5")
 
-        Without a rule or a limit it waits for `choose` after its sample.
+        Without a rule or a limit it waits for `choose` after its sample. The sweep file of a bag
+        `to_be_open` need not have values: tasks are added by `Bag.add`.
 
         `offerings` may come from `bats.master.clouds.clouds_reading.clouds`; None means the
         master's. `settings` are further keys of a submission: `name`, or policies such as `tail`,
         which win over those of the sweep.
         """
         at_most, within = limits_of(budget, deadline)
-        work = _sweep_of(work)
+        work = _sweep_of(work, to_be_open=to_be_open)
         limits = (at_most, within, work.budget, work.deadline_seconds)
         limited = any(one is not None for one in limits)
         settings |= {"budget": at_most, "deadline_seconds": within}
@@ -108,17 +113,19 @@ class Client:
         return (await ask(self, GetBags()))["bags"]
 
 
-def _sweep_of(work: "Work | Flow | str | Path") -> "Work":
+def _sweep_of(work: "Work | Flow | str | Path", *, to_be_open: bool) -> "Work":
     """Raises UsageError for what is neither a sweep nor the name of a file."""
     from bats.master.flow import Flow
     from bats.master.sweep.work import Work
 
+    if to_be_open and not (isinstance(work, str | Path) or getattr(work, "open", False)):
+        raise UsageError("A sweep is made to be open: sweep(..., to_be_open=True).")
     if isinstance(work, Work):
         return work
     if isinstance(work, Flow):
         return work.workflow()
     if isinstance(work, str | Path):
-        return sweep(work)
+        return sweep(work, to_be_open=to_be_open)
     raise UsageError(
         f"What is submitted is a sweep file's name or a sweep, not {quoted(work)}; "
         'make one with sweep(argv=["sim", "{x}"], grid={"x": "0:1:0.1"}).'

@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.replies import Schedule, TaskResult
 from bats.master.client.bag_handle import Bag
@@ -13,6 +14,7 @@ from bats.master.client.client import Body, Client
 
 if TYPE_CHECKING:  # these take a while, and whoever only looks needs none of them
     from bats.master.flow import Flow
+    from bats.master.sweep.space import Space
     from bats.master.sweep.work import Work
 
 T = TypeVar("T")
@@ -29,6 +31,9 @@ class SyncBag:
         self._run = client.run
         self._bag = bag
         self.number = bag.number
+
+    def __repr__(self) -> str:
+        return repr(self._bag)
 
     def status(self) -> replies.Status:
         return self._run(self._bag.status())
@@ -80,6 +85,14 @@ class SyncBag:
     def drop(self, tasks: Sequence[int]) -> replies.LeftOut:
         return self._run(self._bag.drop(tasks))
 
+    def add(
+        self, tasks: "Iterable[Mapping[str, object]] | Space", *, key: str = ""
+    ) -> replies.Added:
+        return self._run(self._bag.add(tasks, key=key))
+
+    def close(self) -> replies.BagState:
+        return self._run(self._bag.close())
+
     def resume(self) -> replies.Told:
         return self._run(self._bag.resume())
 
@@ -108,7 +121,12 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of something to be awaited."""
+        """The result of something to be awaited. Raises UnreachableError once it is closed."""
+        if self._loop.is_closed():
+            work.close()
+            raise UnreachableError(
+                "This connection to the master is closed; ask within `with connect() as master:`."
+            )
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
@@ -127,6 +145,9 @@ class SyncClient:
     def __init__(self, client: Client, thread: LoopThread) -> None:
         self.client = client
         self.run = thread.run
+
+    def __repr__(self) -> str:
+        return repr(self.client)
 
     def ask(self, verb: str, **body: Any) -> Body:
         return self.run(self.client.ask(verb, **body))

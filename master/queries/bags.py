@@ -10,7 +10,7 @@ from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import AwaitNews, GetBags, GetStatus
-from bats.master.bag import OPEN, PAUSED, Bag, bag_from, ways_out
+from bats.master.bag import OPEN, PAUSED, Bag, read_bag, ways_out
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.brain.views.told.view import RunView
@@ -124,6 +124,7 @@ def _told(
         facts["limit"], facts["currency"] = view.limit, running.bag.settings.currency
         facts["eta_seconds"] = view.eta_seconds
         facts["machines"] = sum(not by_hand(MachineId(one.id)) for one in view.machines)
+        facts["open"] = run.open
         facts["paused"] = _paused(row.id, plain(run.pause))
         facts["held_by_cap"] = run.held_by_cap
         return facts
@@ -150,7 +151,7 @@ def _status_unbegun(bag: Bag, waits_for: Sequence[BagId]) -> replies.Status:
 
 
 def _status_ended(reader: Reader, number: BagId) -> replies.Status:
-    bag = bag_from(row := reader.bag(number))
+    row, bag = reader.bag(number), read_bag(reader, number)
     last = _last_seen(reader, row)
     if bag.state == PAUSED:
         last["paused"] = _paused(number, last.get("paused"), bag.settings.currency)
@@ -187,4 +188,6 @@ def _of_bag(bag: Bag) -> replies.Status:
         "currency": bag.settings.currency,
         "output_folder": bag.output_folder,
         "over": bag.state not in OPEN,
+        "open": bag.is_open and bag.state in OPEN,
+        "parameters": list(bag.sweep.names),
     }

@@ -13,7 +13,7 @@ from bats.common.money import Money, as_decimal
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import Export
-from bats.master.bag import bag_from
+from bats.master.bag import read_bag
 from bats.master.queries.output import whole_output
 from bats.master.queries.question import Question
 from bats.master.queries.spreadsheet import as_it_is, cell
@@ -68,7 +68,7 @@ def _write(
 
     `whole`: with what each task wrote on stdout, in a column of the CSV.
     """
-    bag = bag_from(reader.bag(number))
+    bag = read_bag(reader, number)
     out = _Pieces(put)
     sweep = bag.sweep
     if form == "jsonl":

@@ -17,7 +17,7 @@ from bats.master.queries.question import LiveBag, Question
 from bats.master.store.rows import MachineRow
 
 BY_HAND: Final = "started by hand"
-"""What common machines are called whose workers name no offering."""
+"""The name of common machines whose workers say no offering."""
 
 
 @takes(GetMachines)

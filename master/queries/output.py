@@ -9,7 +9,7 @@ from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetLog
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.queries.question import Question
 from bats.master.store.reader import Reader
 
@@ -60,7 +60,7 @@ async def _live(question: Question, number: BagId, want: GetLog) -> replies.Log:
 
 def output(reader: Reader, number: BagId, want: GetLog) -> replies.Log:
     """A piece of what an attempt that has ended wrote."""
-    bag, task = bag_from(reader.bag(number)), TaskId(want.task)
+    bag, task = read_bag(reader, number), TaskId(want.task)
     must_exist(bag, task)
     attempts = reader.story(number, task)
     if not attempts:

@@ -33,6 +33,8 @@ async def schedules(question: Question, want: GetSchedules) -> replies.Schedules
         "clusters": [one.name for one in at_work.bag.settings.offerings],
         "committed": run.chosen_committed if run.chosen else run.committed,
         "at": (run.chosen_at if run.chosen else run.now) - run.began_at,
+        "tasks": sum(run.counts),
+        "open": run.open,
         "schedules": plain(bounded),
     }
 

@@ -18,7 +18,7 @@ import msgpack
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.common.money import NOTHING, Money, show
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
@@ -181,7 +181,7 @@ class BagAtRest:
 
     def __init__(self, reader: Reader, number: BagId) -> None:
         self.id = number
-        self.bag = bag_from(reader.bag(number))
+        self.bag = read_bag(reader, number)
         replayed = Replayed.of(self.bag, reader.events(number), Recorded.of(self.bag, reader))
         self.engine = replayed.engine
         self.predictions = _Recorded(self.engine)

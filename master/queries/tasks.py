@@ -11,7 +11,7 @@ from bats.common.money import Money
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetResults, GetTask, GetTasks
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist, whole_output
 from bats.master.queries.question import LiveBag, Question
@@ -82,7 +82,7 @@ def _named(types: Mapping[str, type]) -> dict[str, str]:
 
 
 def with_parameters(reader: Reader, number: BagId) -> Bag:
-    return bag_from(reader.bag(number))
+    return read_bag(reader, number)
 
 
 def task_query(want: GetTasks) -> TaskQuery:
@@ -156,7 +156,7 @@ def piece_of_results(
 
 def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) -> replies.Task:
     """Everything that is known of one task."""
-    bag = bag_from(reader.bag(number))
+    bag = read_bag(reader, number)
     must_exist(bag, task)
     attempts = reader.story(number, task)
     told: replies.Task = {

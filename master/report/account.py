@@ -7,12 +7,13 @@ import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
+from bats.master.brain.views.told.facts import LawFacts
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failure_causes import Failure, failures
@@ -49,11 +50,12 @@ class Account:
     failures: list[Failure]
     decisions: list[DecisionRow]
     steps: tuple[StepSpan, ...] = ()  # of a workflow
+    law: LawFacts | None = None  # by which runtimes follow from parameters
 
 
 def account(reader: Reader, number: BagId) -> Account:
     """Replays the bag's journal: a second or so for 100,000 tasks."""
-    bag = bag_from(reader.bag(number))
+    bag = read_bag(reader, number)
     replayed = Replayed(bag, Recorded.of(bag, reader))
     engine = replayed.engine
     chronicle = Chronicle(number, bag.sweep.count)
@@ -94,6 +96,7 @@ def account(reader: Reader, number: BagId) -> Account:
         failures(reader, number),
         reader.decisions(number),
         _steps(reader, bag, seen),
+        engine.explain().law,
     )
 
 

@@ -32,6 +32,13 @@ CREATE TABLE IF NOT EXISTS learned (
 """
 """Made when it is first needed in a store of before 0.2.0, which an older program ignores."""
 
+ADDITIONS: Final = """
+CREATE TABLE IF NOT EXISTS additions (
+    id INTEGER PRIMARY KEY, tasks INTEGER, name TEXT, space BLOB, crc INTEGER
+)
+"""
+"""Tasks added to a bag; the id is that of the first. Made when it is first needed, too."""
+
 _TABLES: Final = f"""
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA};
@@ -54,6 +61,7 @@ CREATE TABLE machines (
 CREATE TABLE decisions (id INTEGER PRIMARY KEY, bag INTEGER, time REAL, words TEXT);
 CREATE INDEX decisions_of_bag ON decisions (bag);
 {LEARNED};
+{ADDITIONS};
 CREATE TABLE blobs (bag INTEGER, sha256 TEXT, PRIMARY KEY (bag, sha256)) WITHOUT ROWID;
 """
 

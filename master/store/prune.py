@@ -14,7 +14,7 @@ from bats.master.store.writing import mark
 
 _PIECE: Final = 5000  # rows, pages: some 20 ms
 _LAST: Final = f"ORDER BY rowid DESC LIMIT {_PIECE}"
-_BY_KEY: Final = ("results", "attempts", "journal")
+_BY_KEY: Final = ("results", "attempts", "journal", "additions")
 _BY_BAG: Final = ("decisions", "machines", "blobs")
 
 
@@ -33,6 +33,7 @@ def begin(db: sqlite3.Connection, bag: BagId) -> list[str]:
 
 def some(db: sqlite3.Connection, bag: BagId) -> bool:
     """Delete a piece; whether there is more to do. The bag's own row goes last."""
+    db.execute(database.ADDITIONS)
     for table in _BY_KEY:  # from the end: what an interrupted pruning leaves has no gaps
         piece = f"SELECT rowid FROM {table} WHERE id BETWEEN ? AND ? {_LAST}"
         query = f"DELETE FROM {table} WHERE rowid IN ({piece})"

@@ -13,7 +13,15 @@ from bats.common.outcomes.values import Value, values_of
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import database, journal_chunks
 from bats.master.store.result_rows import COLUMNS, result_from
-from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
+from bats.master.store.rows import (
+    AdditionRow,
+    BagRow,
+    DecisionRow,
+    LearnedRow,
+    MachineRow,
+    addition_checksum,
+    bag_checksum,
+)
 
 SORTABLE: Final = (
     "task", "attempt", "machine", "cluster", "started", "outcome", "exit_code", "wall_seconds",
@@ -103,6 +111,21 @@ class Reader:
                 f"The store is damaged: the description of bag {bag} is not whole."
             )
         return row
+
+    def additions(self, bag: BagId) -> list[AdditionRow]:
+        """The tasks that were added to it, in their order; a store of before 0.2.0 has none."""
+        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'additions'"):
+            return []
+        low, high = database.keys_of(bag)
+        query = "SELECT id, tasks, name, space, crc FROM additions WHERE id BETWEEN ? AND ?"
+        found = []
+        for at, tasks, name, space, crc in self._all(f"{query} ORDER BY id", low, high):
+            if addition_checksum(tasks, name, space) != crc:
+                raise StoreDamagedError(
+                    f"The store is damaged: tasks that were added to bag {bag} are not whole."
+                )
+            found.append(AdditionRow(bag, TaskId(at - low), tasks, name, space))
+        return found
 
     def events(self, bag: BagId, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
         """The bag's journal from event number `since` on: number, time, event."""

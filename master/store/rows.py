@@ -3,7 +3,7 @@
 import zlib
 from typing import NamedTuple
 
-from bats.common.messages import BagId, MachineId
+from bats.common.messages import BagId, MachineId, TaskId
 from bats.common.money import Money
 
 
@@ -47,6 +47,20 @@ class DecisionRow(NamedTuple):
     bag: BagId
     time: float
     words: str
+
+
+class AdditionRow(NamedTuple):
+    """Tasks added to an open bag at a time; `space` is the service's bytes, kept as is."""
+
+    bag: BagId
+    first: TaskId
+    tasks: int
+    name: str  # by which whoever added them knows them again
+    space: bytes
+
+
+def addition_checksum(tasks: int, name: str, space: bytes) -> int:
+    return zlib.crc32(space, zlib.crc32(f"{tasks} {name}".encode(errors="replace")))
 
 
 def bag_checksum(spec: bytes | None, settings: bytes | None) -> int:

@@ -13,7 +13,7 @@ from bats.master.store import database, journal_chunks, prune, result_rows
 from bats.master.store.lock import FolderLock
 from bats.master.store.reader import Reader
 from bats.master.store.repair import soundness
-from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow
+from bats.master.store.rows import AdditionRow, BagRow, DecisionRow, LearnedRow, MachineRow
 from bats.master.store.writing import statements
 from bats.master.store.writing.group_commit import PACE_SECONDS, RETRY_SECONDS, GroupCommit, Trouble
 from bats.master.store.writing.mark import Mark
@@ -90,6 +90,11 @@ class Store:
         self._last_bag += 1
         return BagId(self._last_bag)
 
+    def give_back(self, bag: BagId) -> None:
+        """Take back the number of a bag that never came to be, if it is the last one given."""
+        if bag == self._last_bag:
+            self._last_bag -= 1
+
     def journal(self, bag: BagId, now: float, event: bytes) -> int:
         """Append to the bag's journal; returns the event's number, from 0."""
         number = self._next_event.get(bag, 0)
@@ -116,6 +121,10 @@ class Store:
 
     def bag(self, row: BagRow) -> None:
         self._tell(statements.write_bags, (row,))
+
+    def addition(self, row: AdditionRow) -> None:
+        """Keep tasks that are added to a bag; told with their event, both are kept or neither."""
+        self._tell(statements.write_additions, (row,))
 
     def bag_state(
         self, bag: BagId, state: str, summary: str = "", ended: float | None = None

@@ -9,8 +9,10 @@ from typing import Any, Final
 from bats.common.errors import UsageError, quoted
 from bats.master.model_checks import check
 from bats.master.sweep.columns import Column, Listed, looks_like_range, range_of
-from bats.master.sweep.one_liner import expanded
+from bats.master.sweep.one_liner import expanded, more_like
 from bats.master.sweep.policy import Policy
+from bats.master.sweep.recipe import axes_of
+from bats.master.sweep.space import Space
 from bats.master.sweep.sweep_model import LinesOf, SweepFile, parameter_name
 from bats.master.sweep.sweep_reading import KINDS, build
 from bats.master.sweep.value_files import line_axis
@@ -44,6 +46,8 @@ def from_arguments(
     settings: Mapping[str, Any] | None = None,
     policy: Mapping[str, Any] | None = None,
     emulation: Emulation | None = None,
+    in_python: bool = False,
+    to_be_open: bool = False,
 ) -> Work:
     """The sweep that options mean, alone or over what a `file` says.
 
@@ -51,13 +55,16 @@ def from_arguments(
     Values may follow it after `:::`, for `{}`. `parameters` are `-p NAME=VALUES`, `zipped` likewise
     but go together row by row, `lines` come from standard input: each is a command, or fills
     `{line}`. `settings` are further keys of the sweep file, `policy` those of its table of that
-    name; None values are passed over. Raises UsageError with one sentence.
+    name; None values are passed over. One `to_be_open` gets tasks later. `in_python`: a program
+    gives them, and mistakes are told by their keys. Raises UsageError with one sentence.
     """
     said = {key: value for key, value in (settings or {}).items() if value is not None}
     chosen = {key: value for key, value in (policy or {}).items() if value is not None}
     if file and (workflow := foreign_workflow(file, emulation)) is not None:
         if words or parameters or zipped or array or csv_file or lines is not None:
             raise UsageError(f"{file} is a workflow: it has its commands and values already.")
+        if to_be_open:
+            raise UsageError(f"{file} is a workflow: it has all its tasks from the beginning.")
         return _with_limits(workflow, said, chosen)
     if emulation is not None:
         raise UsageError(
@@ -86,7 +93,47 @@ def from_arguments(
         data["policy"] = table | chosen if isinstance(table, dict) else table
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
-    return build(replace(document, data=data, options=frozenset(said)), more=more)
+    given = replace(document, data=data, options=frozenset(said), in_python=in_python)
+    return build(given, more=more, to_be_open=to_be_open)
+
+
+def values_to_add(
+    names: Sequence[str],
+    words: Sequence[str] = (),
+    *,
+    parameters: Sequence[str] = (),
+    zipped: Sequence[str] = (),
+    csv_file: str = "",
+    lines: Iterable[str] | None = None,
+) -> Space:
+    """The tasks to add to an open bag with these parameters; words are values of its only one.
+
+    Those that `{.}` and the like made of one of `:::` are made again. Raises UsageError.
+    """
+    given = list(words) if lines is None else [*words, *line_axis(lines, "input").columns[0]]
+    axes = []
+    if given:
+        like = more_like(names, given)
+        if like is None:
+            raise UsageError(
+                f"Each task has values for {', '.join(names)}: give them by -p, --zip or --csv."
+            )
+        axes.append(like)
+    if parameters or zipped or csv_file:
+        data = {
+            "command": "true",
+            "grid": _given(parameters, "-p"),
+            "zip": [_given(zipped, "--zip")] if zipped else [],
+            **({"csv": str(Path(csv_file).absolute())} if csv_file else {}),
+        }
+        document = replace(_NO_FILE, data=data)
+        axes += axes_of(check(SweepFile, document), document)
+    if not axes:
+        raise UsageError("There is nothing to add: give values.")
+    try:
+        return Space(tuple(axes))
+    except ValueError as error:
+        raise UsageError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
 
 
 def _with_limits(

@@ -63,6 +63,16 @@ def expanded(words: Sequence[str], lines: Axis | None) -> tuple[list[str], list[
     return said, [_axis(name, values, used[name]) for name, values in sources]
 
 
+def more_like(names: Sequence[str], values: Sequence[str]) -> Axis | None:
+    """More values for the parameters of a line: of one, and of what was made of it; else None."""
+    name = names[0]
+    forms = {ending: form for form, (ending, _) in _FORMS.items()}
+    used = {forms.get(other.removeprefix(name)) for other in names if other.startswith(name)}
+    if None in used or len(used) < len(names):
+        return None
+    return _axis(name, values, {form for form in used if form is not None})
+
+
 def _split(words: Sequence[str]) -> Iterator[list[str]]:
     part: list[str] = []
     for word in words:

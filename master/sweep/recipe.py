@@ -8,7 +8,7 @@ from bats.common.errors import UsageError
 from bats.common.template import placeholders
 from bats.master.sweep.columns import Column, looks_like_range
 from bats.master.sweep.quoting import check_quoting
-from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.space import Axis, OpenSpace, Space
 from bats.master.sweep.sweep import ARRAY, MistakeError, Sweep
 from bats.master.sweep.sweep_model import LinesOf, Recipe
 from bats.master.sweep.value_files import csv_axis, lines_of
@@ -19,11 +19,20 @@ Place = Sequence[str | int]
 
 
 def sweep_of(
-    recipe: Recipe, document: Document, at: Place = (), *, more: Sequence[Axis] = (), **rest: Any
+    recipe: Recipe,
+    document: Document,
+    at: Place = (),
+    *,
+    more: Sequence[Axis] = (),
+    to_be_open: bool = False,
+    **rest: Any,
 ) -> Sweep:
-    """The sweep that a table means; `more` are axes read from elsewhere, `rest` other fields."""
+    """The sweep that a table means; `more` are axes read from elsewhere, `rest` other fields.
+
+    One `to_be_open` gets tasks later: without values it has none yet.
+    """
     folder = folder_of(document)
-    axes = _axes(recipe, document, folder, at)
+    axes = axes_of(recipe, document, at)
     axes += more
     cwd = _folder(recipe, document, folder, at)
     given = {
@@ -43,7 +52,8 @@ def sweep_of(
         "compat": recipe.compat,
     }
     try:
-        space = Space(tuple(axes), tuple(recipe.exclude))
+        first = Space(tuple(axes), tuple(recipe.exclude))
+        space = _opened(first, recipe) if to_be_open else first
         _distinct(space.names)
         sweep = Sweep(space=space, cwd=cwd, base=str(folder), **{**given, **rest})
         check_quoting(sweep)
@@ -53,6 +63,33 @@ def sweep_of(
     except (ValueError, UsageError) as error:
         raise UsageError(sentence(document.where(at), str(error))) from None
     return sweep
+
+
+def _opened(first: Space, recipe: Recipe) -> OpenSpace:
+    """The space of a bag that gets tasks later; what its templates name are its parameters."""
+    if any(map(placeholders, recipe.inputs)):
+        raise UsageError(
+            "the `inputs` of an open bag are brought when it is submitted, so they cannot be named "
+            "by parameters; name the folder that holds them"
+        )
+    if first.axes:
+        return OpenSpace(first.names, [first])
+    texts = (recipe.command, *recipe.argv, recipe.cwd or "", *recipe.env.values(), recipe.stdin,
+             *recipe.outputs, recipe.values)  # fmt: skip
+    names = dict.fromkeys(name for text in texts for name in _named_in(text))
+    if not names:
+        raise UsageError(
+            "nothing tells the tasks of an open bag apart; name a parameter in the command, "
+            "as in: sim.py {x}"
+        )
+    return OpenSpace(tuple(names))
+
+
+def _named_in(text: str) -> list[str]:
+    """The parameters that a template names, in their order; `${X}` is rather the shell's."""
+    names = {one.partition("!")[0] for one in placeholders(text)}
+    places = {text.find(f"{{{name}"): name for name in names if f"${{{name}}}" not in text}
+    return [places[at] for at in sorted(places)]
 
 
 def folder_of(document: Document) -> Path:
@@ -84,7 +121,10 @@ def _is_values(value: object) -> bool:
     return isinstance(value, str) and looks_like_range(value)
 
 
-def _axes(file: Recipe, document: Document, folder: Path, at: Place) -> list[Axis]:
+def axes_of(file: Recipe, document: Document, at: Place = ()) -> list[Axis]:
+    """The axes that a table names."""
+    folder = folder_of(document)
+
     def column(values: Column | LinesOf, *keys: str | int) -> Column:
         if not isinstance(values, LinesOf):
             return values
@@ -135,12 +175,13 @@ def _folder(file: Recipe, document: Document, folder: Path, at: Place) -> str:
 
 def _one_each(sweep: Sweep) -> None:
     """Refuse one values file for tasks that run in one folder."""
-    shared = sweep.count > 1 and sweep.cwd and not placeholders(sweep.cwd)
+    shared = (sweep.open or sweep.count > 1) and sweep.cwd and not placeholders(sweep.cwd)
     if sweep.values_file and shared and not placeholders(sweep.values_file):
+        tasks = "tasks" if sweep.open else f"{sweep.count:,} tasks"
         example = sweep.names[0] if sweep.names else "name"
         raise MistakeError(
             ("values",),
-            f"all {sweep.count:,} tasks would write {sweep.values_file} in one folder; name a "
+            f"all {tasks} would write {sweep.values_file} in one folder; name a "
             f"parameter in it, as in {{{example}}}-{sweep.values_file}, or give each task a folder "
             'of its own with cwd = ""',
         )

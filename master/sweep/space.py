@@ -4,8 +4,9 @@ The last axis varies fastest, as the innermost of nested loops.
 """
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
@@ -18,6 +19,7 @@ from bats.master.sweep.columns import (
     column_from_plain,
     column_to_plain,
     decimal,
+    type_of,
 )
 
 Exclusion = Mapping[str, tuple[str, ...]]
@@ -80,6 +82,11 @@ class Space:
         found.reverse()
         return tuple(found)
 
+    def types(self) -> dict[str, type]:
+        """The type of each parameter's values."""
+        columns = (column for axis in self.axes for column in axis.columns)
+        return dict(zip(self.names, map(type_of, columns), strict=True))
+
     def _index_of_kept(self, names: tuple[str, ...]) -> Sequence[int]:
         """The combinations that remain, in order: the one table a sweep may need."""
         import numpy as np
@@ -99,7 +106,72 @@ class Space:
         return array("I", np.flatnonzero(~out.reshape(-1)).astype(np.uint32).tobytes())
 
 
-def space_to_plain(space: Space) -> dict[str, Any]:
+class OpenSpace:
+    """Spaces one below the other, of a bag to which tasks are added: it only grows."""
+
+    __slots__ = ("_ends", "_orders", "_parts", "names")
+
+    def __init__(self, names: Sequence[str], parts: Iterable[Space] = ()) -> None:
+        self.names = tuple(names)
+        self._parts: list[Space] = []
+        self._ends: list[int] = []  # the number of tasks up to each part's end
+        self._orders: list[Sequence[int] | None] = []  # places of its values, if in another order
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: Space) -> None:
+        """Raises ValueError if the part has other parameters, or too many tasks."""
+        if set(part.names) != set(self.names):
+            given = ", ".join(part.names) or "no parameter"
+            raise ValueError(
+                f"each task of this bag needs values for {', '.join(self.names)}; given are values "
+                f"for {given}"
+            )
+        if self.count + part.count > MOST_ROWS:
+            raise ValueError(
+                f"the bag would have {self.count + part.count:,} tasks; {MOST_ROWS:,} are the most"
+            )
+        same = part.names == self.names
+        self._parts.append(part)
+        self._ends.append(self.count + part.count)
+        self._orders.append(None if same else [part.names.index(name) for name in self.names])
+
+    def copy(self) -> "OpenSpace":
+        """One that grows by itself."""
+        return OpenSpace(self.names, self._parts)
+
+    @property
+    def count(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def parts(self) -> Sequence[Space]:
+        return tuple(self._parts)
+
+    def values(self, index: int) -> tuple[str, ...]:
+        """The values of task `index` (from 0), in the order of `names`."""
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        at = bisect_right(self._ends, index)
+        found = self._parts[at].values(index - (self._ends[at - 1] if at else 0))
+        order = self._orders[at]
+        return found if order is None else tuple(found[place] for place in order)
+
+    def types(self) -> dict[str, type]:
+        """The type of each parameter's values: of all of them."""
+        kinds = [part.types() for part in self._parts]
+        return {name: _common({one[name] for one in kinds}) for name in self.names}
+
+
+def _common(kinds: set[type]) -> type:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return float if kinds == {int, float} else str
+
+
+def space_to_plain(space: Space | OpenSpace) -> dict[str, Any]:
+    if isinstance(space, OpenSpace):
+        return {"open": list(space.names), "parts": [space_to_plain(part) for part in space.parts]}
     return {
         "axes": [
             {
@@ -114,8 +186,15 @@ def space_to_plain(space: Space) -> dict[str, Any]:
     }
 
 
-def space_from_plain(plain: Mapping[str, Any]) -> Space:
+def any_space_from_plain(plain: Mapping[str, Any]) -> Space | OpenSpace:
     """The opposite. Raises ValueError, TypeError or KeyError for what is none."""
+    if "open" in plain:
+        return OpenSpace(tuple(map(str, plain["open"])), map(space_from_plain, plain["parts"]))
+    return space_from_plain(plain)
+
+
+def space_from_plain(plain: Mapping[str, Any]) -> Space:
+    """The space that is whole from the beginning."""
     return Space(
         axes=tuple(
             Axis(

@@ -14,8 +14,7 @@ from bats.common.money import Money
 from bats.common.outcomes.values import FILE
 from bats.common.resources import Resources
 from bats.common.template import Fill, compile_template, placeholders
-from bats.master.sweep.columns import type_of
-from bats.master.sweep.space import Space, space_from_plain, space_to_plain
+from bats.master.sweep.space import OpenSpace, Space, any_space_from_plain, space_to_plain
 
 Input = tuple[str, str, int, int]
 """A file that tasks need: its name, sha256, bytes and mode."""
@@ -51,7 +50,7 @@ class Sweep:
     Unfilled or unfillable templates are refused here, so that no task is started in vain.
     """
 
-    space: Space = field(default_factory=Space)
+    space: Space | OpenSpace = field(default_factory=Space)
     name: str = "bag"
     command: str = ""
     argv: tuple[str, ...] = ()
@@ -91,6 +90,11 @@ class Sweep:
         self._check_templates()
 
     @property
+    def open(self) -> bool:
+        """True if tasks may be added while the bag runs."""
+        return isinstance(self.space, OpenSpace)
+
+    @property
     def count(self) -> int:
         return self.space.count
 
@@ -123,8 +127,7 @@ class Sweep:
 
     def types(self) -> dict[str, type]:
         """The type of each parameter's values."""
-        columns = (column for axis in self.space.axes for column in axis.columns)
-        return dict(zip(self.names, map(type_of, columns), strict=True))
+        return self.space.types()
 
     def preview(self, index: int) -> str:
         """The command of task `index` as one would type it."""
@@ -183,7 +186,7 @@ class Sweep:
         plain: dict[str, Any] = {"sweep": _PLAIN}
         for one in fields(self):
             value = getattr(self, one.name)
-            if isinstance(value, Space):
+            if isinstance(value, Space | OpenSpace):
                 value = space_to_plain(value)
             elif isinstance(value, tuple):
                 value = list(value)
@@ -207,7 +210,7 @@ class Sweep:
                     continue
                 value = plain[one.name]
                 if one.name == "space":
-                    given[one.name] = space_from_plain(value)
+                    given[one.name] = any_space_from_plain(value)
                     continue
                 given[one.name] = fitting(value, one.type)
             return cls(**given)

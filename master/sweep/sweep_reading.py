@@ -20,17 +20,21 @@ def load(path: str | Path) -> Work:
     return build(read_document(path, "the sweep file", kinds=KINDS))
 
 
-def build(document: Document, *, more: Sequence[Axis] = ()) -> Work:
+def build(document: Document, *, more: Sequence[Axis] = (), to_be_open: bool = False) -> Work:
     """The work that a document means; `more` are axes read from elsewhere."""
     refuse_misplaced(document, document.data, SweepFile)
     refuse_misplaced_in_steps(document)
     file = _with_cpus(check(SweepFile, document), document)
+    if file.step and to_be_open:
+        raise UsageError(f"{document.where(())}: steps have all their tasks from the beginning; "
+                         "only a sweep of one command can be open.")  # fmt: skip
     if file.step:
         return workflow_of(file, document)
     return sweep_of(
         file,
         document,
         more=more,
+        to_be_open=to_be_open,
         name=file.name or Path(document.path).stem or "bag",
         retries=file.retries,
         max_failures=file.max_failures,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.outcomes.values import as_typed
-from bats.master.bag import bag_from
+from bats.master.bag import read_bag
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.views.told.promises import ToldView
 from bats.master.plain_data import plain
@@ -89,8 +89,7 @@ class Drawings:
         narrow: int,
     ) -> dict[str, Any]:
         with self._service.store.reader() as reader:
-            row = reader.bag(number)
-            bag = bag_from(row)
+            row, bag = reader.bag(number), read_bag(reader, number)
             if moment is None:
                 moment = _last_moment(json.loads(row.summary or "{}").get("view", {}))
             chronicle.read(reader.events(number, chronicle.events), moment.chosen_at)
@@ -129,7 +128,7 @@ def value_drawing(
 
     Values that repeat a parameter come last.
     """
-    sweep = bag_from(reader.bag(number)).sweep
+    sweep = read_bag(reader, number).sweep
     told = reader.values(number, _MOST_DOTS)
     names = list(dict.fromkeys(name for _, found in told for name in found))
     numbers = {name for _, found in told for name, one in found.items() if is_number(one)}

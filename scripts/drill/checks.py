@@ -14,7 +14,7 @@ import msgpack
 
 from bats.common.folders import output_path
 from bats.common.messages import BagId, Result
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.protocol.journal import event_from
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
@@ -90,7 +90,7 @@ class Account:
             for number in self.bed.bags:
                 self.rows[number] = list(reader.every_task(BagId(number)))
                 self.duplicates[number] = reader.bag(BagId(number)).duplicates
-                bag = bag_from(reader.bag(BagId(number)))
+                bag = read_bag(reader, BagId(number))
                 if bag.began is not None:
                     self._replay(bag, reader)
             self.machines = reader.machines()

@@ -181,6 +181,10 @@ def test_the_readme_from_the_first_sweep_to_the_last_command(reader: Reader) -> 
         assert "goes on" in reader.types(story.next("bats resume"))
         reader.types(story.next("bats allow"), 0, 2)  # it may wait for its turn
         reader.types(story.next("bats cancel"), 0, 2, 4)  # it may be paused anew, or begin
+        assert "It is open" in reader.types(story.next("bats submit --open"))
+        assert "tasks 0 to 1 now" in reader.types(story.next("bats add"))
+        assert "gets no more tasks" in reader.types(story.next("bats close"))
+        until(lambda: "2 of 2 done" in reader.types("bats status last"), PATIENCE_SECONDS)
         reader.write("nap", "0")
         reader.write("client.py", python)
         assert len(reader.types("python client.py").splitlines()) == 33

@@ -13,7 +13,7 @@ from helpers.releases import Frozen, frozen
 
 from bats.common.messages import BagId, Outcome
 from bats.common.money import NOTHING
-from bats.master.bag import OPEN, bag_from
+from bats.master.bag import OPEN, read_bag
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import replay
@@ -41,7 +41,7 @@ def test_what_was_done_failed_and_paid_is_known_again(
     frozen_bag: Frozen, otherwise: str, tmp_path: Path
 ) -> None:
     with Reader(frozen_bag.restore(tmp_path / "state")) as reader:
-        bag = bag_from(reader.bag(BagId(1)))
+        bag = read_bag(reader, BagId(1))
         bag.settings = replace(bag.settings, **OTHERWISE[otherwise])
         replayed = Replayed.of(bag, reader.events(bag.id), Recorded.of(bag, reader))
         machines, rows = reader.machines(bag.id), list(reader.every_task(bag.id))
@@ -70,7 +70,7 @@ def test_what_was_done_failed_and_paid_is_known_again(
 def test_the_journal_alone_would_not_do(frozen_bag: Frozen, tmp_path: Path) -> None:
     """It numbers machines, and does not say of which kind they were."""
     with Reader(frozen_bag.restore(tmp_path / "state")) as reader:
-        bag = bag_from(reader.bag(BagId(1)))
+        bag = read_bag(reader, BagId(1))
         settings = replace(bag.settings, **OTHERWISE["one machine each"])
         written = [(now, msgpack.unpackb(event)) for _, now, event in reader.events(bag.id)]
         asked = {row.id: row.offering for row in reader.machines(bag.id)}

@@ -11,7 +11,7 @@ from helpers.workers import end_workers
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.common.money import Money
-from bats.master.bag import Bag, Books, bag_from
+from bats.master.bag import Bag, Books, read_bag
 from bats.master.brain_version import brain_version
 from bats.master.client import connect
 from bats.master.queries.replay import OtherBrainError, Recorded, Replayed
@@ -23,7 +23,7 @@ from bats.master.store.store import Store
 
 def read(folder: Path) -> tuple[Bag, list[object], Recorded]:
     with Reader(folder) as reader:
-        bag = bag_from(reader.bag(BagId(1)))
+        bag = read_bag(reader, BagId(1))
         return bag, list(reader.events(bag.id)), Recorded.of(bag, reader)
 
 

@@ -26,9 +26,9 @@ async def test_a_bag_learns_from_earlier_ones_of_the_same_command_and_of_no_othe
     second, other = await ran(client, 8), await ran(client, 4, "true {x}")
     settings = {bag: master.bags.loaded[bag].bag.settings for bag in (other,)}
     with master.store.reader() as reader:
-        from bats.master.bag import bag_from
+        from bats.master.bag import read_bag
 
-        settings |= {bag: bag_from(reader.bag(bag)).settings for bag in (first, second)}  # type: ignore[arg-type]
+        settings |= {bag: read_bag(reader, bag).settings for bag in (first, second)}  # type: ignore[arg-type]
     assert settings[first].learned == settings[other].learned == ()
     assert len(settings[second].learned[0]) == 8, "kept with the bag: a replay asks no table"
     assert settings[second].learned_weight[0] == pytest.approx(8, abs=0.01)

@@ -9,7 +9,7 @@ from helpers.service import free, over, sweep
 
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
-from bats.master.bag import bag_from
+from bats.master.bag import read_bag
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.client import Client
@@ -38,7 +38,7 @@ TABLE: Mapping[str, Any] = {
 async def settings(master: Master, bag: int) -> Settings:
     await master.store.committed()
     with master.store.reader() as reader:
-        return bag_from(reader.bag(BagId(bag))).settings
+        return read_bag(reader, BagId(bag)).settings
 
 
 async def test_the_table_of_the_sweep_becomes_the_bags_settings(

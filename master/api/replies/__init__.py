@@ -25,6 +25,7 @@ from bats.master.api.replies.bag_replies import (
 )
 from bats.master.api.replies.cap_replies import CapLine, Caps
 from bats.master.api.replies.change_replies import (
+    Added,
     Allowed,
     BagState,
     Chosen,
@@ -57,6 +58,7 @@ from bats.master.api.replies.plan_replies import (
     Explanation,
     Forgotten,
     Frontier,
+    Law,
     Learned,
     Lesson,
     Line,
@@ -79,6 +81,7 @@ from bats.master.api.replies.task_replies import (
 )
 
 __all__ = [
+    "Added",
     "Allowed",
     "Attempt",
     "BagLine",
@@ -101,6 +104,7 @@ __all__ = [
     "HandKeyRevoked",
     "HandKeys",
     "Invited",
+    "Law",
     "Learned",
     "LeftOut",
     "Lesson",

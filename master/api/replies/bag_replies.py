@@ -40,6 +40,7 @@ class BagLine(TypedDict):
     spent: NotRequired[Money]
     paused: NotRequired[Paused | None]
     held_by_cap: NotRequired[str]
+    open: NotRequired[bool]  # of one that runs: more tasks may come
     user: NotRequired[str]  # whose it is; "" of the master's own access file
     unserved_since: NotRequired[float]
     running: NotRequired[int]  # of one that runs, as all below
@@ -134,6 +135,7 @@ class Promise(TypedDict):
     seconds_bound: float
     cost: Money
     cost_bound: Money
+    tasks: NotRequired[int]  # known then, which it is for
 
 
 class RunStatus(TypedDict, total=False):
@@ -180,6 +182,7 @@ class RunStatus(TypedDict, total=False):
     clusters: list[ClusterStatus]
     machines: list[MachineStatus]
     steps: list[StepStatus]  # of a workflow
+    open: bool  # more tasks may come: all is for those known so far
 
 
 class Status(RunStatus):
@@ -195,6 +198,7 @@ class Status(RunStatus):
     currency: str
     output_folder: str
     over: bool
+    parameters: list[str]  # of each task
     unserved_since: NotRequired[float]  # of a bag that no master serves
     failures: NotRequired[list[Failure]]  # as the command line adds them
     trouble: NotRequired[str]  # the reason why the master begins nothing new

@@ -25,6 +25,13 @@ class Submitted(BagState):
     waits: str  # for which cap to leave enough, and until when; "" for none
 
 
+class Added(BagState):
+    first: int  # its number; the others follow
+    tasks: int  # that were added
+    total: int
+    again: bool  # they had been added before, by the same key
+
+
 class Told(BagState):
     phase: str
 

@@ -44,6 +44,8 @@ class Schedules(TypedDict):
     clusters: list[str]
     committed: Money  # until the choice, or until now
     at: float  # seconds that the bag had taken by then
+    tasks: int  # of the bag, as far as they are known
+    open: bool  # more may come
     schedules: list[Schedule]
 
 
@@ -98,6 +100,15 @@ class Plan(TypedDict):
     at: float
 
 
+class Law(TypedDict):
+    """The law by which runtimes follow from the sweep's parameters."""
+
+    words: str
+    runtimes: int
+    explained: float
+    error: float
+
+
 class Explanation(Status):
     """The numbers behind the plan."""
 
@@ -106,6 +117,7 @@ class Explanation(Status):
     cushion: Money
     delta_n: int
     plan: Plan | None
+    law: Law | None
 
 
 class Lesson(TypedDict):

@@ -16,6 +16,7 @@ class Told:
     schedules: tuple[Schedule, ...]
     at: float
     spent: Money  # until then
+    tasks: int = 0  # of the bag, as far as they were known
 
     @property
     def total_cost(self) -> Money:

@@ -13,5 +13,5 @@ class Progress:
     fruitless: int = 0  # machines since then that ended with a task on them
     alike: Alike = field(default_factory=Alike)  # failures since it began or was resumed
     forgiven: int = 0  # tasks that were given up before that
-    resumed_at: float = 0.0
+    waited_since: float = 0.0  # for machines of the sample: since it was resumed, or grew
     unasked: Money = NOTHING  # what the sample had cost when it was resumed without a budget

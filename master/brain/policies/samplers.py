@@ -78,7 +78,7 @@ class Regression(Sampler):
         most = min(settings.initial_workers, size)
         for iw in (most, min(4, most), 1):
             workers = [
-                min(-(-iw // c.offering.slots), c.offering.max_machines, settings.tasks)
+                min(-(-iw // c.offering.slots), c.offering.max_machines, len(run.tasks))
                 for c in clusters
             ]
             cost = sum(
@@ -96,7 +96,7 @@ class Regression(Sampler):
         if sum(c.startable for c in run.clusters) < 2:
             return Common(0, drawn=False)
         count = min(run.settings.replicated, size)
-        of_small = run.settings.tasks // REPLICATED_SHARE
+        of_small = len(run.tasks) // REPLICATED_SHARE
         if run.provisioner.learns_on and of_small < count:
             return Common(max(1, of_small), drawn=False)
         return Common(count, drawn=True)
@@ -111,7 +111,7 @@ class Implicit(Sampler):
     def machines(
         self, run: RunView, clusters: Sequence[ClusterView], size: int
     ) -> Sequence[int] | None:
-        each = min(max(1, run.settings.tasks // 10), size)
+        each = min(max(1, len(run.tasks) // 10), size)
         return [min(each, c.offering.max_machines) for c in clusters]
 
     def tasks_on(self, run: RunView, cluster: ClusterView, size: int) -> int | None:
@@ -135,4 +135,4 @@ class NoSample(Sampler):
 def _too_many(run: RunView, workers: Sequence[int]) -> bool:
     """True if their first tasks are too much of the bag to learn which kind is best for it."""
     to_learn = run.provisioner.learns_on and len(workers) > 1
-    return to_learn and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > run.settings.tasks
+    return to_learn and max(workers) > 1 and sum(workers) * SHARE_OF_BAG > len(run.tasks)

@@ -150,6 +150,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """The user adds so many tasks to an open bag; they are numbered on."""
+
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllAdded:
+    """The user adds no more: the bag ends when its tasks have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Foretold:
     """The answer to `Foretell`: what the schedules come to, with bounds; none if nobody knows."""
 
@@ -278,6 +290,8 @@ Event = (
     | Foretold
     | Allowed
     | LeftOut
+    | Added
+    | AllAdded
     | Cancelled
     | Retried
     | Suspended

@@ -11,6 +11,8 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -42,6 +44,7 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.graph import Graph, graph_from
 from bats.master.brain.protocol.numbering import from_journal
+from bats.master.brain.protocol.parameters import parameters_from, parameters_to_plain
 from bats.master.brain.protocol.settings import Sampling, Settings
 
 FORMAT: Final = 1
@@ -71,6 +74,8 @@ CODES: Final[Mapping[type, int]] = {
     Suspended: 21,
     Allotted: 22,
     Ordered: 23,
+    Added: 24,
+    AllAdded: 25,
 }
 """Written to disk: never change one, only add."""
 
@@ -120,6 +125,8 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     21: Suspended,
     22: Allotted,
     23: lambda order: Ordered(Order(order)),
+    24: Added,
+    25: AllAdded,
 }
 
 
@@ -173,6 +180,8 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
             value = str(value)
         elif isinstance(value, Graph):
             value = value.to_plain()
+        elif part.name == "parameters":
+            value = parameters_to_plain(value)
         elif part.name == "offerings":
             value = [
                 {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
@@ -194,6 +203,7 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values["known"] = tuple(map(tuple, values["known"]))
     values["learned"] = tuple(map(tuple, values.get("learned", ())))
     values["learned_weight"] = tuple(values.get("learned_weight", ()))
+    values["parameters"] = parameters_from(values.get("parameters", ()))
     if values.get("graph") is not None:
         values["graph"] = graph_from(values["graph"])
     values["offerings"] = tuple(

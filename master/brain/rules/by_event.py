@@ -6,6 +6,8 @@ from typing import Any, Final
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
     Allotted,
     Allowed,
     Announced,
@@ -35,6 +37,7 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.rules import (
+    adding,
     capping,
     choosing,
     dispatch,
@@ -78,6 +81,8 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Foretold: choosing.foretold,
     Allowed: choosing.allow,
     LeftOut: user_orders.left_out,
+    Added: adding.added,
+    AllAdded: adding.all_added,
     Cancelled: user_orders.cancelled,
     Retried: user_orders.retried,
     Suspended: user_orders.suspended,

@@ -43,6 +43,7 @@ def sampled(run: Run) -> None:
         names = ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else "")
         run.say(f"nothing is known yet of {names}: a task of theirs counts as an average one")
     run.move(Phase.CHOOSING)
+    run.look_for_law()
     if run.settings.budget is None and not run.provisioner.learns_on:
         run.ledger.limit = run.ledger.committed
     offer(run)
@@ -77,11 +78,16 @@ def foretold(run: Run, event: Foretold) -> None:
     if told is None:
         return
     if run.phase is Phase.EXECUTING and len(told.schedules) == 1:
-        if run.choice.told is None:
+        if told.tasks < run.planned_tasks:
+            _ask_of_plan(run)  # that was about fewer tasks
+        elif run.choice.told is None:
             bind(run, told)
         elif told.schedules[0].bounds is not None:
             run.choice.looks.append(told)
             _warn(run)
+    elif run.phase is Phase.CHOOSING and told.tasks < run.planned_tasks:
+        run.choice.drafts = ()  # that was about fewer tasks
+        offer(run)
     elif run.phase is Phase.CHOOSING:
         run.choice.offered = replace(told, schedules=believable(told.schedules))
         run.schedules = run.choice.offered.schedules
@@ -182,7 +188,7 @@ def _told(run: Run, by_rule: Schedule | None) -> Told | None:
         return None
     if run.choice.deadline_at is not None:
         return None
-    return Told((by_rule,), run.now, run.provisioner.time.spent(run))
+    return Told((by_rule,), run.now, run.provisioner.time.spent(run), offered.tasks)
 
 
 def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
@@ -224,7 +230,8 @@ def _revive(run: Run) -> None:
 def _ask(run: Run, schedules: tuple[Schedule, ...]) -> None:
     """Ask what these come to from now on; one question at a time."""
     if run.settings.foresight and schedules and run.choice.asked is None:
-        run.choice.asked = Told(schedules, run.now, run.provisioner.time.spent(run))
+        spent = run.provisioner.time.spent(run)
+        run.choice.asked = Told(schedules, run.now, spent, len(run.tasks))
         run.out.append(Foretell(schedules))
 
 
@@ -234,6 +241,36 @@ def _ask_of_plan(run: Run) -> None:
         mix = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
         left = run.ledger.left or NOTHING
         _ask(run, (Schedule(run.choice.name, left, mix, 0.0, left, delta_n=0),))
+
+
+def allow_for_more(run: Run) -> None:
+    """Let a bag to which tasks were added cost what the rule that was said makes of all of them.
+
+    A user who was asked has chosen a price, and one who gave a budget has capped it.
+    """
+    limit = run.ledger.limit
+    if run.choice.budget is not None or run.settings.rule == ASK or limit is None:
+        return
+    clusters = run.provisioner.offered(run)
+    N = outlook(run, clusters).N_e
+    possible = N and any(c.limit for c in clusters)
+    if possible and (schedules := offers(clusters, N, planner=run.planner)):
+        found = resolve(schedules, run.settings.rule)
+        run.ledger.limit = max(limit, _limit(run, found, None))
+
+
+def promise_anew(run: Run) -> None:
+    """Ask what the plan comes to for more tasks; until then nothing is told.
+
+    A price that somebody was shown and chose stays, and is asked about before it is passed.
+    """
+    choice = run.choice
+    if run.phase is not Phase.EXECUTING or not run.settings.foresight:
+        return
+    choice.looked = int(LOOKS * run.tasks.done / len(run.tasks))
+    if choice.budget is not None or run.settings.rule != ASK:
+        choice.told, choice.looks, choice.warned = None, [], False
+    _ask_of_plan(run)
 
 
 def look_again(run: Run) -> None:
@@ -270,7 +307,7 @@ def _answered(run: Run, schedules: tuple[Schedule, ...]) -> Told | None:
     asked, run.choice.asked = run.choice.asked, None
     if asked is None:
         return None
-    return Told(schedules or asked.schedules, asked.at, asked.spent)
+    return replace(asked, schedules=schedules or asked.schedules)
 
 
 def bind(run: Run, told: Told) -> None:
@@ -290,17 +327,43 @@ def waits_for_money(run: Run) -> bool:
         run.say(f"what was told does not do: all of the {run.shown(budget)} may be spent")
         replanning.replan(run, "more may be spent")
         return bool(run.pool.alive())
-    if told is None or budget is not None:
+    if budget is not None:
+        return False
+    if run.settings.rule != ASK and _was_told_of_fewer(run):
+        return _goes_on_for_more(run)
+    if told is None:
         return False
     enough = needs.budget_for(run)
     if enough is None:
         return False
     enough = needs.whole_cents(Money(max(enough, run.ledger.committed + 1)))
     left = counted(run.tasks.unfinished, "task")
+    known = f" for the {told.tasks:,} tasks known then" if told.tasks < len(run.tasks) else ""
     pausing.pause(
         run,
-        f"the {run.shown(told.total_cost)} that were told to do in nine of ten cases do not; "
+        f"the {run.shown(told.total_cost)} that were told{known} to do in nine of ten cases do "
+        f"not; "
         f"the last {left} need up to {run.shown(enough)} in all",
         budget=enough,
     )
     return True
+
+
+def _was_told_of_fewer(run: Run) -> bool:
+    """True if no price is told that is for all tasks there are by now."""
+    told, asked = run.choice.told, run.choice.asked
+    if told is None:
+        return asked is not None and len(run.tasks) > run.settings.tasks
+    return told.tasks < len(run.tasks)
+
+
+def _goes_on_for_more(run: Run) -> bool:
+    """Nobody was told what so many tasks cost: they may cost that, and it is told anew."""
+    enough, limit = needs.budget_for(run), run.ledger.limit
+    if enough is None or limit is None or enough <= limit:
+        return False
+    run.ledger.limit = enough
+    run.planned_tasks = len(run.tasks)
+    replanning.replan(run, "tasks were added")
+    promise_anew(run)
+    return bool(run.pool.alive())

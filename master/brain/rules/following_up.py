@@ -13,17 +13,23 @@ from bats.master.brain.rules import (
     choosing,
     dispatch,
     monitoring,
-    replicating,
     sampling,
     standstill,
     user_orders,
 )
-from bats.master.brain.rules.machines import carrying_out, early_hiring, end_of_paid_time, hiring
+from bats.master.brain.rules.machines import (
+    carrying_out,
+    early_hiring,
+    end_of_paid_time,
+    hiring,
+    replicating,
+)
 
 
 def follow_up(run: Run) -> None:
     """Decide what is due by now; ask to be woken when more will be."""
     _settle_phase(run)
+    run.look_for_law()
     _look_at_due(run)
     looked = run.now >= run.next_monitor and _is_looked_after(run)
     if looked:
@@ -49,7 +55,7 @@ def follow_up(run: Run) -> None:
 
 def _is_looked_after(run: Run) -> bool:
     """True unless it is paused or waits for a cap: then only the ends of machines are decided."""
-    if run.waits_for_cap and not run.pool.alive():
+    if not run.pool.alive() and (run.waits_for_cap or not run.tasks.unfinished):
         return False
     return run.phase in dispatch.BUSY_PHASES and run.pause is None
 
@@ -57,13 +63,15 @@ def _is_looked_after(run: Run) -> bool:
 def _settle_phase(run: Run) -> None:
     if run.phase is Phase.SAMPLING and sampling.complete(run) and run.tasks.unfinished:
         choosing.sampled(run)
-    if not run.tasks.unfinished and run.phase in dispatch.BUSY_PHASES:
+    if not run.tasks.unfinished and run.phase in dispatch.BUSY_PHASES and not run.open:
         failed = run.tasks.counts[TaskState.FAILED]
         if failed:
             words = f"{run.tasks.done} tasks done, {failed} failed"
             if cut_off := run.tasks.counts[TaskState.CUT_OFF]:
                 words += f", {cut_off} cut off"
             run.end(BagOutcome.WITH_FAILURES, words)
+        elif not len(run.tasks):
+            run.end(BagOutcome.COMPLETE, "no task was ever added")
         elif run.tasks.done == 1:
             run.end(BagOutcome.COMPLETE, "its one task is done")
         else:

@@ -88,7 +88,7 @@ def resume(run: Run) -> None:
         for task in run.progress.alike.tasks:
             run.tasks.forgive(task)
     run.say(words)
-    run.progress.resumed_at = run.next_monitor = run.progress.ended_last = run.now
+    run.progress.waited_since = run.next_monitor = run.progress.ended_last = run.now
     run.progress.spent_then, run.progress.fruitless = None, 0
     arm(run)
     replanning.keep_free_machines(run)

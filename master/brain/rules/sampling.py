@@ -26,10 +26,12 @@ UNASKED_SECONDS = 86400.0  # a machine's time that a sample may take while no bu
 def begin(run: Run) -> None:
     """Start the machines of the sample; free ones all at once, for they cost nothing."""
     settings = run.settings
+    if not len(run.tasks):
+        return  # an open bag that has no task yet
     priced = [c for c in run.clusters if c.startable and not c.offering.free]
     for c in run.clusters:
         if c.startable and c.offering.free:
-            hiring.start(run, c.index, min(c.offering.max_machines, settings.tasks))
+            hiring.start(run, c.index, min(c.offering.max_machines, len(run.tasks)))
     if settings.known:
         _take(run, by_means({k: known for k, known in enumerate(settings.known) if known}))
     if not run.provisioner.samples:
@@ -43,10 +45,28 @@ def begin(run: Run) -> None:
     if settings.known:
         return
     run.sample = _draw_sample(run)
-    workers = run.sampler.machines(run, priced, run.sample.size) or _cheapest_first(run, priced)
+    workers = _workers(run, priced, run.sample.size)
+    _limit_unasked(run, priced, workers)
+    asked = [(hiring.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
+    kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
+    if kinds:
+        run.say(f"{kinds} to learn how long tasks take, by up to {run.sample.size} of them")
+    words = caveat(run.sample.size, len(run.tasks))
+    if words is not None:
+        run.say(words)
+
+
+def _workers(run: Run, priced: list[ClusterState], size: int) -> Sequence[int]:
+    """The machines of each kind to sample with."""
+    workers = run.sampler.machines(run, priced, size) or _cheapest_first(run, priced)
     if run.provisioner.learns_on and run.sampler.shared:
-        workers = _with_a_task(run, priced, workers, run.sample.size)
-    if settings.budget is None:
+        workers = _with_a_task(run, priced, workers, size)
+    return workers
+
+
+def _limit_unasked(run: Run, priced: list[ClusterState], workers: Sequence[int]) -> None:
+    """Limit what the sample may cost where no budget is known."""
+    if run.settings.budget is None:
         run.ledger.limit = Money(
             sum(
                 max(count, c.held_back)  # one at least, for when other bags leave it
@@ -54,13 +74,48 @@ def begin(run: Run) -> None:
                 for c, count in zip(priced, workers, strict=True)
             )
         )
-    asked = [(hiring.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
-    kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
-    if kinds:
-        run.say(f"{kinds} to learn how long tasks take, by up to {run.sample.size} of them")
-    words = caveat(run.sample.size, settings.tasks)
-    if words is not None:
-        run.say(words)
+
+
+def grow(run: Run) -> None:
+    """Take a larger sample: the bag has more tasks than when it began."""
+    sample = run.sample
+    if sample is None:
+        return
+    sample.size = sample_size(len(run.tasks))
+    run.progress.waited_since = run.now
+    if not run.sampler.common(run, sample.size).drawn:
+        sample.pairs = run.sampler.common(run, sample.size).tasks
+    elif sample.pairs:  # those that end first, as of a small bag: it has begun
+        sample.pairs = max(sample.pairs, run.sampler.common(run, sample.size).tasks)
+    if complete(run):
+        return
+    priced = [c for c in run.clusters if c.startable and not c.offering.free]
+    workers = _workers(run, priced, sample.size)
+    before = run.ledger.limit
+    _limit_unasked(run, priced, workers)
+    if before is not None and run.ledger.limit is not None:
+        run.ledger.limit = max(before, run.ledger.limit)
+    for c, count in zip(priced, workers, strict=True):
+        hiring.start(run, c.index, count - len(run.pool.living[c.index]))
+
+
+def learn_of_others(run: Run) -> None:
+    """Try kinds that the sample of a smaller bag had no task for, each with one machine.
+
+    A task there costs no more than a sample may, and there are enough for each kind to be known by.
+    """
+    if not run.provisioner.learns_on or run.sampler.blind:
+        return
+    unknown = [c for c in run.clusters if not c.profile.count and not c.offering.free]
+    if run.tasks.waiting < SHARE_OF_BAG * len(unknown):
+        return
+    for c in unknown:
+        left = run.ledger.left
+        price = charge(c.offering, 0.0)
+        if run.pool.living[c.index] or (left is not None and price * SHARE_OF_BUDGET > left):
+            continue
+        if hiring.start(run, c.index, 1):
+            run.say(f"1 {c.offering.name} to learn how long tasks take there")
 
 
 def complete(run: Run) -> bool:
@@ -70,6 +125,8 @@ def complete(run: Run) -> bool:
         return bool(run.settings.known)
     if run.tasks.unfinished == 0:
         return True
+    if run.open and not run.tasks.waiting:
+        return False  # nothing is left to plan for, and more may come
     if not plans_by_budget(run) and pilot.goes_on(run):
         return False
     part = _taking_part(run)
@@ -206,7 +263,7 @@ def finish(run: Run) -> None:
     _take(run, run.sampler.learn({c.index: sample.observed[c.index] for c in part}))
     for c in part:
         if c.line.doubt:
-            run.say(f"{c.offering.name}: speed by the ratio of means; {c.line.doubt}")
+            run.say(f"how fast {c.offering.name} is, is a rough guess: {c.line.doubt}")
     for c in run.clusters:
         if part and c not in part:
             c.line = UNTRIED
@@ -248,8 +305,8 @@ def _has_begun(run: Run, sample: Sample, cluster: int) -> bool:
 
 
 def start_all(run: Run) -> None:
-    """Cost-blind: every machine that can be had and paid."""
-    for c in run.clusters:
+    """Cost-blind: every machine that can be had and paid, as soon as there is a task."""
+    for c in run.clusters if run.tasks.unfinished else ():
         if c.startable and not c.offering.free:
             hiring.start(run, c.index, run.provisioner.at_first(c))
 
@@ -285,7 +342,7 @@ def leave_out_late(run: Run) -> None:
             others_done
             and not sample.observed[c.index]
             and all(m.state is MachineState.REQUESTED for m in waiting)
-            and run.now - max(run.began_at, run.progress.resumed_at) > patience
+            and run.now - max(run.began_at, run.progress.waited_since) > patience
         ):
             hiring.set_aside(run, c, f"no machine of it came within {patience:.0f} s")
 
@@ -298,8 +355,7 @@ def _take(run: Run, learned: Learned) -> None:
 
 
 def _draw_sample(run: Run) -> Sample:
-    settings = run.settings
-    sample = Sample(sample_size(settings.tasks), len(run.clusters))
+    sample = Sample(sample_size(len(run.tasks)), len(run.clusters))
     common = run.sampler.common(run, sample.size)
     sample.pairs = common.tasks
     if common.drawn:

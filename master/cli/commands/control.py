@@ -237,14 +237,14 @@ def to_resume(bags: Sequence[replies.BagLine]) -> int | str:
 
 def _here(common: Common, bag: int | str) -> int:
     """Under a master of this process's own."""
-    from bats.master.bag import OPEN, PAUSED, bag_from
+    from bats.master.bag import OPEN, PAUSED, read_bag
     from bats.master.cli.own_master import Place, Run, is_person
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:
         number = find_bag(reader, bag)
-        known = bag_from(reader.bag(number))
+        known = read_bag(reader, number)
 
     async def begun(client: Client, _: str) -> int:
         if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves

@@ -67,16 +67,22 @@ def _plan(facts: Mapping[str, Any]) -> str:
         lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
     profiles = facts.get("profiles") or facts.get("clusters", [])
     names = [one["name"] for one in profiles]
+    where = " there and, converted, on other kinds" if len(profiles) > 1 else ""
     for one in profiles:
         if one["set_aside"]:
             lines.append(f"{one['name']:<9} set aside: {one['set_aside']}")
         elif one["known"]:
             lines.append(
                 f"{one['name']:<9} a task takes {duration(one['mean_seconds'])}, from "
-                f"{count(one['known'], 'runtime')}"
+                f"{count(one['known'], 'runtime')}{where}"
             )
         else:
             lines.append(f"{one['name']:<9} no task was done there yet")
+    if law := facts.get("law"):
+        lines.append(
+            f"law       {law['words']}; of {count(law['runtimes'], 'runtime')} it foretells "
+            f"{100 * law['explained']:.0f} % of how they differ"
+        )
     if plan := facts.get("plan"):
         lines.append(
             f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "

@@ -212,14 +212,14 @@ def _wanted(
 
 
 def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
-    from bats.master.bag import bag_from
+    from bats.master.bag import read_bag
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
 
     with Reader(common.state) as reader:
         number = find_bag(reader, wanted)
         names = [row.cluster for row in reader.clusters(number)]
-        return bag_from(reader.bag(number)), {n: reader.runtimes(number, n) for n in names}
+        return read_bag(reader, number), {n: reader.runtimes(number, n) for n in names}
 
 
 def _speeds(

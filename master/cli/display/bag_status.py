@@ -49,6 +49,7 @@ def in_full(facts: Mapping[str, Any]) -> str:
         f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
         + (f": {words}" if words else ""),
         f"tasks     {bar((done + failed) / total if total else 0)} {done:,} of {total:,} done"
+        + (" so far" if facts.get("open") else "")
         + (f", {failed:,} failed" if failed else "")
         + (f", {facts['running']:,} running" if facts.get("running") else "")
         + waiting_words(facts),
@@ -71,6 +72,11 @@ def in_full(facts: Mapping[str, Any]) -> str:
         lines += [f"machines  {line}" for line in cluster_lines(facts)]
     lines += told_line(facts)
     lines.append(f"output    {facts['output_folder']}")
+    if facts.get("open"):
+        number = facts["bag"]
+        lines.append(
+            f"open      more tasks may come: `bats add {number}`, then `bats close {number}`"
+        )
     if facts.get("paused"):
         lines.append(f"next      {facts['paused']['ways']}")
     return "\n".join(lines)
@@ -204,7 +210,11 @@ def _promise(told: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     currency = facts.get("currency", "$")
     price, bound = (amount(told[key], currency) for key in ("cost", "cost_bound"))
     time, within = (duration(told[key]) for key in ("seconds", "seconds_bound"))
-    return f"{price} (90 %: {bound}) and {time} (90 %: {within}) in all"
+    said = f"{price} (90 %: {bound}) and {time} (90 %: {within}) in all"
+    tasks = told.get("tasks", 0)
+    if tasks and (facts.get("open") or tasks < facts["total"]):
+        said += f", for the {tasks:,} tasks known {'so far' if tasks == facts['total'] else 'then'}"
+    return said
 
 
 def cluster_lines(facts: Mapping[str, Any]) -> list[str]:

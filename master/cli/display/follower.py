@@ -194,6 +194,7 @@ class Lines:
         if tenth > self._tenth or (phase != self._phase and phase in {"sampling", "executing"}):
             self._tenth, self._phase = tenth, phase
             said = f"{phase}: {done:,} of {total:,} tasks done"
+            said += " so far" if status.get("open") else ""
             if status.get("failed"):
                 said += f", {status['failed']:,} failed"
             if eta := eta_words(status):

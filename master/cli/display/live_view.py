@@ -71,6 +71,8 @@ def choice(
     used = plain.count("\n") + 1 + 2 + 2 + 4  # the head, the question, the picture's own lines
     said = offers(offered, width=width, height=min(_TALLEST, height - used - 1))
     head = f"{status['done']:,} of {count(status['total'], 'task')} done · {_meanwhile(status)}"
+    if status.get("open"):
+        head += " · offers are for the tasks known so far"
     return Group(
         Text(_title(status), style="bold", no_wrap=True, overflow="ellipsis"),
         Text(head, style="dim", no_wrap=True, overflow="ellipsis"),
@@ -105,6 +107,7 @@ def _progress(status: Facts) -> RenderableType:
 
 def _tasks(status: Facts) -> Text:
     said = Text(f"tasks  {status['done']:,} of {status['total']:,} done")
+    said.append(" so far, more may come" if status.get("open") else "")
     if status["failed"]:
         said.append(f", {status['failed']:,} failed", style="red")
     said.append(waiting_words(status))

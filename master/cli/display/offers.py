@@ -37,7 +37,10 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
         lines.append("at most, within: with 90 % confidence; chance: that its budget will do")
     until = "Until it was chosen" if facts["chosen"] else "So far"  # who thinks it over takes time
     gone = f"{amount(facts['committed'], currency)} and {duration(facts['at'])}"
-    lines.append(f"{until}: {gone}; the table is of the rest.")
+    rest = "the rest"
+    if facts.get("open") and not facts["chosen"]:
+        rest += f", for the {count(facts['tasks'], 'task')} known so far"
+    lines.append(f"{until}: {gone}; the table is of {rest}.")
     lines += _in_all(facts)
     return "\n".join(lines)
 

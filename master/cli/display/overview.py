@@ -42,7 +42,7 @@ def _bags(bags: Sequence[Mapping[str, Any]]) -> str:
             state_of(one),
             f"{one.get('done', 0):,}",
             f"{one.get('failed', 0):,}",
-            f"{one['tasks']:,}",
+            f"{one['tasks']:,}" + ("+" if one.get("open") else ""),
             _spent(one),
             *([_left(one)] if left else []),
             words_of(one),

@@ -14,6 +14,7 @@ from bats.common.messages import Chunk, Reply, Request
 from bats.common.wire.codec import encode
 from bats.master.queries.by_verb import QUERIES
 from bats.master.service.api import (
+    additions,
     cap_requests,
     changes,
     hand_workers,
@@ -44,6 +45,8 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
     "choose": changes.choose,
     "allow": changes.allow,
     "drop": changes.drop,
+    "add": additions.add,
+    "close": additions.close,
     "retry": changes.retry,
     "pause": changes.pause,
     "weigh": changes.weigh,

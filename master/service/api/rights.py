@@ -28,6 +28,8 @@ OF_USERS: Final = frozenset(
         "choose",
         "allow",
         "drop",
+        "add",
+        "close",
         "retry",
         "pause",
         "resume",

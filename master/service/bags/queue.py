@@ -13,11 +13,20 @@ from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.api.replies import CapLine
 from bats.master.api.replies.machine_replies import BagsSnapshot
-from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, bag_from
+from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, read_bag
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.household.household import HouseholdView
-from bats.master.brain.protocol.events import Allowed, Begin, Event, LeftOut, Resumed, Retried
+from bats.master.brain.protocol.events import (
+    Added,
+    AllAdded,
+    Allowed,
+    Begin,
+    Event,
+    LeftOut,
+    Resumed,
+    Retried,
+)
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import by_hand
@@ -42,6 +51,7 @@ from bats.master.service.wire.admission import Admission
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
+from bats.master.sweep.space import Space
 
 log = structlog.get_logger()
 
@@ -150,7 +160,7 @@ class Bags:
             self._last_bag = short.id
             if short.state not in OPEN:
                 continue
-            self.known[short.id] = bag_from(reader.bag(short.id))
+            self.known[short.id] = read_bag(reader, short.id)
         ran = [bag for bag in self.known.values() if bag.state == RUNNING]
         taken_up = [self._take_up(bag, restoring) for bag in ran]
         runners = [runner for runner in taken_up if runner is not None]
@@ -199,6 +209,30 @@ class Bags:
         runner.bag.pending.append(plain_event(event))
         self.known[runner.id] = runner.bag
         self.release(runner.bag)
+
+    def add(self, bag: Bag, part: Space, name: str) -> range:
+        """Add tasks to an open bag, all in one commit. Raises ValueError."""
+        self._store.addition(bag.add(part, name))
+        self._tell_of_tasks(bag, Added(part.count))
+        return bag.added[name]
+
+    def close_bag(self, bag: Bag) -> None:
+        """No more tasks are added."""
+        bag.closed = True
+        self._keep_state(bag)
+        self._tell_of_tasks(bag, AllAdded())
+
+    def _tell_of_tasks(self, bag: Bag, event: Added | AllAdded) -> None:
+        """To one that waits to begin or to go on it is told when its turn comes."""
+        runner = self.loaded.get(bag.id)
+        if runner is not None and bag.state in (RUNNING, PAUSED):
+            runner.happen(event)
+            return
+        waits, written = bag.pending, plain_event(event)
+        if isinstance(event, Added) and waits and waits[-1][0] == written[0]:
+            written = plain_event(Added(waits.pop()[1] + event.tasks))
+        waits.append(written)
+        self._keep_state(bag)
 
     def release(self, bag: Bag) -> None:
         """Let a bag begin, or go on."""
@@ -291,7 +325,7 @@ class Bags:
 
     def _read(self, bag: BagId) -> tuple[Bag, Replayed, list[MachineRow]]:
         with self._store.reader() as reader:
-            known = bag_from(reader.bag(bag))
+            known = read_bag(reader, bag)
             replayed = Replayed.of(known, reader.events(bag), Recorded.of(known, reader))
             return known, replayed, reader.machines(bag)
 

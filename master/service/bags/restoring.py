@@ -7,7 +7,7 @@ import structlog
 
 from bats.common.messages import BagId
 from bats.common.offering import Offering
-from bats.master.bag import Bag, bag_from
+from bats.master.bag import Bag, read_bag
 from bats.master.brain.protocol.numbering import bag_of, by_hand
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.service.bags.runner import Runner
@@ -69,7 +69,7 @@ class Restoring:
         for row in self._machines:
             mine = not by_hand(row.id) and bag_of(row.id) not in left
             if row.gone is None and mine and bag_of(row.id) not in running:
-                places += bag_from(self._reader.bag(row.bag)).settings.offerings
+                places += read_bag(self._reader, row.bag).settings.offerings
                 self._store.machine(row._replace(gone=row.requested, reason="left over"))
         own = {row.id for row in self._machines if bag_of(row.id) not in left}
         self._fleet.clean_up(places, running, own)

@@ -14,7 +14,7 @@ from bats.master.store import blobs, database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
 from bats.master.store.repair.soundness import Findings, inspect
 
-_TABLES: Final = ("bags", "results", "attempts", "machines", "decisions")
+_TABLES: Final = ("bags", "results", "attempts", "machines", "decisions", "additions")
 _CHECKED: Final = ("results", "attempts")
 
 

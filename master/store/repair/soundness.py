@@ -12,7 +12,7 @@ from typing import Final
 from bats.common.errors import StoreDamagedError
 from bats.master.store import database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
-from bats.master.store.rows import bag_checksum
+from bats.master.store.rows import addition_checksum, bag_checksum
 from bats.master.store.writing import mark
 
 CHECK_SECONDS: Final = 2.0
@@ -145,6 +145,8 @@ def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
         damage = [] if bag_checksum(spec, settings) == crc else ["its sweep is damaged"]
         if counted[False]:
             damage.append(f"{counted[False]} more results are damaged")
+        if _additions_damaged(db, bag):
+            damage.append("tasks that were added to it are damaged")
         events = 0
         try:
             for number, _, _ in journal_chunks.read(db, bag):
@@ -152,6 +154,16 @@ def _readable(db: sqlite3.Connection) -> Iterator[BagFindings]:
         except StoreDamagedError as error:
             damage.append(str(error).removesuffix("."))
         yield BagFindings(bag, name, tasks, counted[True], events, "; ".join(damage))
+
+
+def _additions_damaged(db: sqlite3.Connection, bag: int) -> bool:
+    columns, keys = "id, tasks, name, space, crc", database.keys_of(bag)
+    return any(
+        addition_checksum(tasks, name, space) != crc
+        for _, tasks, name, space, crc in remnants.rows_from_both_ends(
+            db, columns, "additions", *keys
+        )
+    )
 
 
 def _remains(folder: Path) -> str:

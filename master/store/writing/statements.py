@@ -8,9 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from bats.common.messages import BagId
-from bats.master.store.database import LEARNED
+from bats.master.store.database import ADDITIONS, LEARNED, key
 from bats.master.store.journal_chunks import Chunk
-from bats.master.store.rows import BagRow, DecisionRow, LearnedRow, MachineRow, bag_checksum
+from bats.master.store.rows import (
+    AdditionRow,
+    BagRow,
+    DecisionRow,
+    LearnedRow,
+    MachineRow,
+    addition_checksum,
+    bag_checksum,
+)
 from bats.master.store.writing.insert import Insert
 
 Step = Callable[[sqlite3.Connection, list[Any]], None]
@@ -18,6 +26,7 @@ Step = Callable[[sqlite3.Connection, list[Any]], None]
 _journal = Insert("OR REPLACE INTO journal", len(Chunk._fields))
 _held = Insert("OR IGNORE INTO blobs", 2)
 _bags = Insert("INTO bags", len(BagRow._fields) + 1)
+_additions = Insert("INTO additions", 5)
 _decisions = Insert("INTO decisions (bag, time, words)", len(DecisionRow._fields))
 _learned = Insert("OR REPLACE INTO learned", len(LearnedRow._fields))
 _machines = Insert(
@@ -34,6 +43,22 @@ def write_chunks(db: sqlite3.Connection, rows: list[Chunk]) -> None:
 
 def write_bags(db: sqlite3.Connection, rows: list[BagRow]) -> None:
     _bags(db, [(*row, bag_checksum(row.spec, row.settings)) for row in rows])
+
+
+def write_additions(db: sqlite3.Connection, rows: list[AdditionRow]) -> None:
+    """Beside each, the bag counts its tasks."""
+    db.execute(ADDITIONS)
+    _additions(
+        db,
+        [
+            (key(bag, first), tasks, name, space, addition_checksum(tasks, name, space))
+            for bag, first, tasks, name, space in rows
+        ],
+    )
+    totals = {row.bag: row.first + row.tasks for row in rows}
+    db.executemany(
+        "UPDATE bags SET tasks = ? WHERE id = ?", [(n, bag) for bag, n in totals.items()]
+    )
 
 
 def write_bag_states(

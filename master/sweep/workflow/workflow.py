@@ -65,6 +65,11 @@ class Workflow:
         return [0, *accumulate(step.count for step in self.steps)]
 
     @property
+    def open(self) -> bool:
+        """A workflow has all its tasks from the beginning."""
+        return False
+
+    @property
     def count(self) -> int:
         return self._starts[-1]
 

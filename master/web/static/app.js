@@ -110,6 +110,7 @@ function headline(live) {
   bar.setAttribute("aria-valuenow", percent(live));
   for (const part of ["done", "failed", "running"]) bar.querySelector(`.${part}`).style.width = share(live[part]);
   const words = [`${count(live.done)} of ${count(live.total)} tasks done`];
+  if (live.open) words[0] += " so far, more may come";
   if (live.running) words.push(`${count(live.running)} running`);
   if (live.blocked) words.push(`${count(live.waiting)} ready`, `${count(live.blocked)} waiting for others`);
   if (live.cut_off) words.push(`${count(live.cut_off)} cut off`);
@@ -153,7 +154,8 @@ function promise(live) {
   if (!live.told) return;
   const all = (one) => `${money(one.cost, live.currency)} (at most ${money(one.cost_bound, live.currency)}) in ` +
     `${duration(one.seconds)} (at most ${duration(one.seconds_bound)})`;
-  const said = [`Told at the choice, after ${duration(live.told.at)}: all of it for ${all(live.told)}, with 90 %.`];
+  const known = live.told.tasks && (live.open || live.told.tasks < live.total) ? ` of the ${count(live.told.tasks)} tasks known then` : "";
+  const said = [`Told at the choice, after ${duration(live.told.at)}: all${known || " of it"} for ${all(live.told)}, with 90 %.`];
   const last = live.looks?.at(-1);
   if (live.ended_at !== null) said.push(`It came to ${money(live.spent, live.currency)} in ${duration(live.ended_at - live.began_at)}.`);
   else if (last) said.push(`By the last look, after ${duration(last.at)}: ${all(last)}.`);

@@ -65,7 +65,7 @@ function progress(bag) {
     bar.append(piece);
   }
   bar.setAttribute("aria-hidden", "true");
-  holder.append(bar, `${count(done)} of ${count(tasks)}${failed ? `, ${count(failed)} failed` : ""}`);
+  holder.append(bar, `${count(done)} of ${count(tasks)}${bag.open ? "+" : ""}${failed ? `, ${count(failed)} failed` : ""}`);
   return holder;
 }
 

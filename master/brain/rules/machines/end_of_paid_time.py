@@ -1,5 +1,7 @@
 """Paying on at the end of paid time: who is paid on, who stops, when the run can only end."""
 
+from typing import Final
+
 from bats.common.money import Money
 from bats.common.offering import MANUAL
 from bats.common.units import in_words
@@ -19,6 +21,9 @@ from bats.master.brain.rules import (
 from bats.master.brain.rules.machines import hiring, reserving
 from bats.master.brain.views.told import needs
 from bats.master.brain.views.told.under_cap import whose_money
+
+IDLE: Final = "no task is left for it, and more may come"
+"""The reason for which free machines of an open bag leave when it has nothing to do."""
 
 
 def due(run: Run, machines: list[Machine]) -> None:
@@ -85,7 +90,10 @@ def _waited(run: Run, machine: Machine) -> float:
 def _why_stop(run: Run, machine: Machine) -> str:
     """The reason why this machine should not be paid on; "" when it should."""
     if machine.offering.free and machine.state is not MachineState.SILENT:
-        return "the bag has ended" if run.phase is Phase.ENDING else ""
+        if run.phase is Phase.ENDING:
+            return "the bag has ended"
+        idle = run.open and not run.tasks.unfinished and not machine.collecting
+        return IDLE if idle and machine.offering.backend != MANUAL else ""
     if machine.draining:
         return machine.draining
     if run.pause is not None:

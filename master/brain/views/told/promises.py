@@ -23,6 +23,7 @@ class ToldView:
     seconds_bound: float
     cost: Money
     cost_bound: Money
+    tasks: int = 0  # known then, which it is for; 0: a journal of before 0.2.0
 
 
 def told(run: RunView) -> ToldView | None:
@@ -42,7 +43,7 @@ def at_risk(run: RunView) -> str:
         return ""
     by_now, limit, due = since[-1], run.ledger.limit, run.choice.deadline_at
     bound = promise.seconds_bound if due is None else due - run.began_at
-    if by_now.seconds > bound:
+    if by_now.seconds > bound and promise.tasks >= by_now.tasks:
         within, late = in_words(bound), in_words(by_now.seconds)
         called = "told" if due is None else "allowed"
         return f"it will hardly be done within the {within} {called}, but after {late}; {_WAYS}"
@@ -64,4 +65,5 @@ def _view(run: RunView, found: Told) -> ToldView | None:
         before + one.bounds.makespan_seconds,
         Money(found.spent + one.cost),
         found.total_cost,
+        found.tasks,
     )

@@ -111,6 +111,7 @@ class RunView:
     clusters: tuple[ClusterView, ...]
     machines: tuple[MachineView, ...]
     steps: tuple[StepView, ...] = ()  # of a workflow
+    open: bool = False  # more tasks may come: all is for those known so far
 
 
 def view(run: Run, now: float) -> RunView:
@@ -170,6 +171,7 @@ def view(run: Run, now: float) -> RunView:
         clusters=tuple(_cluster(run, c, clusters[c.index].mean_seconds) for c in run.clusters),
         machines=machines,
         steps=_steps(run),
+        open=run.open and run.phase not in (Phase.ENDING, Phase.ENDED),
     )
 
 
