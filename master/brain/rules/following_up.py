@@ -29,6 +29,7 @@ from bats.master.brain.rules.machines import (
 def follow_up(run: Run) -> None:
     """Decide what is due by now; ask to be woken when more will be."""
     _settle_phase(run)
+    run.look_for_law()
     _look_at_due(run)
     looked = run.now >= run.next_monitor and _is_looked_after(run)
     if looked:

@@ -78,6 +78,11 @@ def _plan(facts: Mapping[str, Any]) -> str:
             )
         else:
             lines.append(f"{one['name']:<9} no task was done there yet")
+    if law := facts.get("law"):
+        lines.append(
+            f"law       {law['words']}; of {count(law['runtimes'], 'runtime')} it foretells "
+            f"{100 * law['explained']:.0f} % of how they differ"
+        )
     if plan := facts.get("plan"):
         lines.append(
             f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "
