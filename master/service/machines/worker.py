@@ -1,5 +1,6 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
@@ -23,23 +24,35 @@ class Work(Protocol):
     def values(self, task: TaskId) -> tuple[str, ...]: ...
 
 
+@dataclass(slots=True)
+class Letter:
+    """Orders and kills for a worker; orders go first, for kills may be about them."""
+
+    orders: dict[Work, list[tuple[TaskId, int]]] = field(default_factory=dict)
+    kills: list[AttemptId] = field(default_factory=list)
+    patient: bool = True  # nothing stands still there while it waits
+
+    def __bool__(self) -> bool:
+        return bool(self.orders or self.kills)
+
+
 class Worker:
     __slots__ = (
         "heard_at",
         "holding",
         "host",
         "incarnation",
-        "kills",
+        "letter",
         "limits",
         "machine",
         "odd",
         "odd_beats",
         "offering",
-        "orders",
         "owed",
         "pid",
         "route",
         "running",
+        "sealed",
         "silent",
         "size",
         "steps",
@@ -71,8 +84,18 @@ class Worker:
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
         self.odd_beats = 0  # for which something has not agreed
         self.steps: dict[BagId, int] = {}  # whose spec it was told last
-        self.orders: dict[Work, list[tuple[TaskId, int]]] = {}  # to be sent this turn
-        self.kills: list[AttemptId] = []
+        self.letter = Letter()  # of this turn
+        self.sealed = 0  # letters that wait until what they say is durable
+
+    @property
+    def awaits_word(self) -> bool:
+        """True if something was decided that it has not been told yet."""
+        return bool(self.letter) or self.sealed > 0
+
+    def seal(self) -> Letter:
+        letter, self.letter = self.letter, Letter()
+        self.sealed += 1
+        return letter
 
     @property
     def settled(self) -> int:
