@@ -84,6 +84,11 @@ class Engine:
             return None
         return [(attempt.task, attempt.attempt) for attempt in known.attempts()]
 
+    def queues(self, machine: MachineId, attempts: int) -> bool:
+        """True if none of the last so many attempts that it was given has a slot there yet."""
+        known = self.run.pool.machines.get(machine)
+        return known is not None and known.load - attempts >= known.slots
+
     def was_sent(self, task: TaskId, attempt: int) -> bool:
         """Some machine was given this attempt, some time."""
         return self.run.tasks.was_sent(task, attempt)

@@ -38,6 +38,10 @@ class User:
         self._heard = 0  # answers
         self._resumed = 0
         self.refusals: list[str] = []  # of submissions, for reasons that do not pass
+        self._cap_asked_in = 0  # which life of the master
+        self._cap_ask = -1
+        self.capped = world.story.cap is None  # as it is to be, before the first bag
+        self.lifted_at: float | None = None
 
     @property
     def has_submitted_all(self) -> bool:
@@ -48,13 +52,27 @@ class User:
         world = self._world
         if world.master is not None:
             self._hear()
+            self._see_to_cap()
             there = self._names()
             self._left = [one for one in self._left if one.name not in there]
-            for errand in self._left:
+            for errand in self._left if self.capped else ():
                 if world.loop.now >= errand.at and self._asked.get(errand.name) != world.lives:
                     self._submit(errand)
         if self._left:
             world.loop.outside(_LOOK_SECONDS, self.look)
+
+    def _see_to_cap(self) -> None:
+        """Set the cap before anything is submitted, and again until that was answered."""
+        cap = self._world.story.cap
+        if cap is not None and not self.capped and self._cap_asked_in != self._world.lives:
+            self.ask("cap", amount=cap)
+            self._cap_asked_in, self._cap_ask = self._world.lives, self._asks
+
+    def lift_cap(self) -> None:
+        """When all troubles are over and the cap lets nothing more be bought, lift it."""
+        if self._world.story.cap is not None and self.capped and self.lifted_at is None:
+            self.lifted_at = self._world.loop.now
+            self.ask("uncap", period="ever")
 
     def resume_paused(self) -> None:
         """When all troubles are over, what was paused by them goes on."""
@@ -80,6 +98,9 @@ class User:
         answers = self._world.network.answers
         for frame in answers[self._heard :]:
             reply = decode(frame)
+            if isinstance(reply, Reply) and reply.id == self._cap_ask:
+                self.capped |= not reply.error
+                self._cap_asked_in = self._cap_asked_in if self.capped else 0
             if not isinstance(reply, Reply) or not (errand := self._asked_for.get(reply.id)):
                 continue
             if not reply.error or "It will be done when it can" in reply.error:
