@@ -2,10 +2,11 @@
 
 import os
 import signal
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from helpers.service import Make, becomes, over, results
+from helpers.service import Make, becomes, free, over, results
 from helpers.workers import workers_in
 
 from bats.master.sweep.columns import Spaced
@@ -15,8 +16,9 @@ from bats.master.sweep.workflow.after import After
 from bats.master.sweep.workflow.workflow import Workflow
 
 
-def numbered(name: str, count: int, command: str) -> Sweep:
-    return Sweep(Space((Axis(("x",), (Spaced(0, 1, count),)),)), name=name, command=command)
+def numbered(name: str, count: int, command: str, **more: Any) -> Sweep:
+    space = Space((Axis(("x",), (Spaced(0, 1, count),)),))
+    return Sweep(space, name=name, command=command, **more)
 
 
 def flow(*steps: tuple[Sweep, list[After]], retries: int = 0) -> dict[str, Any]:
@@ -88,3 +90,39 @@ async def test_a_workflow_of_500_tasks_outlives_its_master_and_a_worker(
     ran = [path.name.partition(".")[0] for path in marks.iterdir()]
     again = len(ran) - len(set(ran))  # what ran when they were killed
     assert again <= 4
+
+
+async def test_outputs_of_a_step_are_inputs_of_the_next_by_content_on_another_machine(
+    killable: Make, tmp_path: Path
+) -> None:
+    """Two machines of one slot share nothing; the master is killed between the steps."""
+    gate = tmp_path / "gate"
+    made = Workflow(
+        (
+            numbered("make", 4, "echo {x} > part-{x}; echo mine > note", outputs=("*",)),
+            numbered("twice", 4, f"until test -e {gate}; do sleep .05; done; test ! -e part-1{{x}} "
+                     "&& echo $((2 * $(cat part-{x}))) > twice-{x}", outputs=("twice-*",)),
+            Sweep(name="sum", command="echo $(cat twice-* make/*/note; ls)"),
+        ),
+        ((), (After("make", ("x",)),), (After("twice"), After("make"))),
+        (0, 0, 0),
+        brings=((), ("make",), ("twice", "make")),
+        name="flow",
+    )  # fmt: skip
+    master = killable(heartbeat_seconds=0.5, offerings=[asdict(free(1, 2))])
+    master.start()
+    async with master.client() as client:
+        bag = (await client.ask("submit", sweep=made.to_plain()))["bag"]
+        await becomes(client, bag, lambda status: status.get("done", 0) == 4)
+    master.kill()
+    master.start()
+    gate.touch()
+    async with master.client() as client:
+        status = await over(client, bag)
+        rows = {row["task"]: row for row in await results(client, bag)}
+        assert (status["state"], status["done"]) == ("complete", 9), rows
+    said = rows[8]["excerpt"].split()
+    assert said[:4] == ["0", "2", "4", "6"]
+    assert said[4:8] == ["mine"] * 4
+    assert said[8:] == ["make", *(f"part-{k}" for k in range(4)), *(f"twice-{k}" for k in range(4))]
+    assert len({row["machine"] for row in rows.values()}) == 2

@@ -3,6 +3,7 @@
 from typing import NotRequired, TypedDict
 
 from bats.common.money import Money
+from bats.master.api.replies.bag_replies import SharedSlots
 from bats.master.api.replies.cap_replies import CapLine
 
 
@@ -113,6 +114,7 @@ class BagsSnapshot(TypedDict):
     committed: Money
     settled: Money
     caps: list[CapLine]
+    shares: list[SharedSlots]  # of those that run
     limit: Money | None  # None: one of them has none
 
 

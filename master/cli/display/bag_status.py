@@ -1,7 +1,7 @@
-"""The state of bags in words: all of them as a table, one in a few lines."""
+"""The state of a bag in words, in a few lines."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from bats.master.cli.display.formatting import (
@@ -11,38 +11,13 @@ from bats.master.cli.display.formatting import (
     duration,
     printable,
     shortened,
-    table,
 )
 
 _DAY_SECONDS: Final = 86400.0
 _WIDEST: Final = 120  # of a failure's words
 
 
-def all_bags(bags: Sequence[Mapping[str, Any]], *, quiet: bool) -> str:
-    if quiet:
-        return "\n".join(str(one["bag"]) for one in bags)
-    if not bags:
-        return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
-    whose = any(one.get("user") for one in bags)
-    rows = [
-        (
-            one["bag"],
-            *([one.get("user", "")] if whose else []),
-            one["name"],
-            state_of(one),
-            f"{one.get('done', 0):,}",
-            f"{one.get('failed', 0):,}",
-            f"{one['tasks']:,}" + ("+" if one.get("open") else ""),
-            amount(one.get("spent")),
-            _words(one),
-        )
-        for one in bags
-    ]
-    columns = ("name", "state", "done", "failed", "tasks", "spent", "")
-    return table(("bag", *(["user"] if whose else []), *columns), rows)
-
-
-def _words(bag: Mapping[str, Any]) -> str:
+def words_of(bag: Mapping[str, Any]) -> str:
     if bag.get("paused"):
         return str(bag["paused"]["reason"])
     if said := unserved(bag) or str(bag.get("held_by_cap") or bag.get("words", "")):
@@ -69,7 +44,7 @@ def unserved(bag: Mapping[str, Any]) -> str:
 def in_full(facts: Mapping[str, Any]) -> str:
     """One bag, as a few lines."""
     total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
-    words = _words(facts)
+    words = words_of(facts)
     lines = [
         f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
         + (f": {words}" if words else ""),
