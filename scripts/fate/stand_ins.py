@@ -40,7 +40,9 @@ def stand_ins(world: "World") -> Iterator[None]:
     def pair() -> tuple[bytes, bytes]:
         return tuple(z85.encode(draw(32)) for _ in range(2))  # type: ignore[return-value]
 
-    def recipe_start(_: Any, attempt: AttemptId, _values: Any, slot: Any, _limits: Any) -> int:
+    def recipe_start(
+        _: Any, attempt: AttemptId, _values: Any, slot: Any, _limits: Any, _devices: Any
+    ) -> int:
         return kernel.start(attempt, slot)
 
     def router(*_: Any) -> MasterEnd:
@@ -72,8 +74,8 @@ def stand_ins(world: "World") -> Iterator[None]:
         put(master_module, "import_policies", lambda: None)
         put(replay_module, "import_policies", lambda: None)
         put(session_module, "Connection", link)
-        put(session_module, "version", lambda _: "0")
-        put(master_module, "version", lambda _: "0")
+        put(session_module, "release", lambda: "0")
+        put(master_module, "release", lambda: "0")
         put(session_module, "adopt_orphans", lambda: None)
         put(session_module, "bury_orphans", lambda _: None)
         put(session_module, "end_descendants", lambda _: [])
