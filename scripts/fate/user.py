@@ -1,6 +1,7 @@
 """A user: submits bags until they are there, has what is paused go on, and changes their mind."""
 
 import hashlib
+import random
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ _MOST_RESUMED: Final = 6
 _CHUNK_BYTES: Final = 64 << 10
 _ANSWER_SECONDS: Final = 30.0
 _UPLOAD_SECONDS: Final = 0.1
+_LOST: Final = 0.3  # the share of answers to an open bag's user that are lost
 
 
 class User:
@@ -38,6 +40,7 @@ class User:
         self._heard = 0  # answers
         self._to_say = {one.name: _words_to(one) for one in self._left if one.batches}
         self._said: dict[int, str] = {}  # of which bag, by request
+        self._losing = random.Random(f"answers {world.seed}")
         self._waits: dict[str, int] = {}  # for an answer of which life of the master
         self._resumed = 0
         self.refusals: list[str] = []  # of submissions, for reasons that do not pass
@@ -72,6 +75,8 @@ class User:
     def _answered(self, reply: Reply) -> None:
         name = self._said.pop(reply.id)
         self._waits.pop(name, None)
+        if self._losing.random() < _LOST:
+            return  # it never reached whoever asked, who asks again
         if not reply.error:
             self._to_say[name].pop(0)
         elif "has ended" in reply.error:  # cancelled, or out of money
