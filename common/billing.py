@@ -44,7 +44,9 @@ def charge_to_work(offering: Offering, seconds: float) -> Money:
 
 def begun_before(atu_seconds: float, since: float, at: float) -> int:
     """The number of ATUs that begin before then, of a machine that is charged since so long."""
-    return max(0, math.ceil((at - since) / atu_seconds * (1 - ROUNDING)))
+    if at <= since:
+        return 0  # also when the cap has always stood
+    return math.ceil((at - since) / atu_seconds * (1 - ROUNDING))
 
 
 def first_atus(offering: Offering) -> int:

@@ -35,6 +35,7 @@ class Document:
     text: str = field(default="", repr=False)
     flags: Mapping[str, str] = field(default_factory=dict)  # options named otherwise than their key
     options: frozenset[str] = frozenset()  # keys that options set, over what the file says
+    in_python: bool = False  # those options are arguments of a program
 
     def where(self, keys: Sequence[str | int]) -> str:
         """The name of a place in a message: "sweep.toml, line 3: `grid.alpha`", or "--timeout"."""
@@ -43,7 +44,7 @@ class Document:
             step = f"[{key + 1}]" if isinstance(key, int) else _printable(key)
             dotted += f".{step}" if dotted and isinstance(key, str) else step
         if not self.path or (keys and keys[0] in self.options):
-            return self._option(keys)
+            return f"`{dotted}`" if self.in_python and dotted else self._option(keys)
         line = self.line_of(keys)
         place = f"{self.path}, line {line}" if line else self.path
         return f"{place}: `{dotted}`" if dotted else place

@@ -153,12 +153,16 @@ class Keeper:
                 os._exit(1)
         os.close(theirs)
         os.close(log)
-        worker = find_own(pid)
-        self._workers[pid] = machine, worker
         # The ticket comes last: whatever dies before, no worker runs that is not in the roster.
         try:
+            worker = find_own(pid)
             self._roster.enter(machine, worker, self._me, self._queue_seconds)
+            self._workers[pid] = machine, worker
             os.write(ours, ticket)
+        except OSError:
+            if pid not in self._workers:  # nothing is told of its end: another may take its place
+                os.kill(pid, signal.SIGKILL)
+            raise
         finally:
             os.close(ours)
 
@@ -183,11 +187,17 @@ class Keeper:
         sys.exit(0)
 
     def _reap(self) -> None:
-        while self._workers:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
                 return
-            machine, worker = self._workers.pop(pid)
+            known = self._workers.pop(pid, None)
+            if known is None:
+                continue  # it could not be written down
+            machine, worker = known
             code = os.waitstatus_to_exitcode(status)
             charged_seconds = worker.charged_seconds(self._queue_seconds)
             self._unwritten.append((machine, code, charged_seconds))

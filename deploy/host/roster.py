@@ -237,8 +237,13 @@ def _process(packed: list[Any]) -> Process:
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
     """Whole or not at all, for a reader at any moment."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(facts))
-    draft.replace(path)
+    try:
+        draft.write_text(json.dumps(facts))
+        draft.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
 
 
 def _read(path: Path) -> dict[str, Any] | None:

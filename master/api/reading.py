@@ -4,6 +4,7 @@ import functools
 import types
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import MISSING, Field, fields
+from difflib import get_close_matches
 from typing import Any, Final, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from bats.common.errors import UsageError, quoted
@@ -62,7 +63,9 @@ def submission(given: Mapping[str, Any]) -> Submit:
     """Raises UsageError that names a key which is none of a submission."""
     known = [one.name for one in fields(Submit)]
     if unknown := sorted(set(given) - set(known)):
-        raise UsageError(f"`{unknown[0]}` is no key of a submission; known are {', '.join(known)}.")
+        near = get_close_matches(unknown[0], known, 1)
+        meant = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}."
+        raise UsageError(f"`{unknown[0]}` is no key of a submission; {meant}")
     if not isinstance(given.get("sweep"), Mapping):
         raise UsageError("`sweep` is missing: there is nothing to run.")
     if not isinstance(given.get("after") or [], list | tuple):

@@ -84,6 +84,11 @@ class Engine:
             return None
         return [(attempt.task, attempt.attempt) for attempt in known.attempts()]
 
+    def queues(self, machine: MachineId, attempts: int) -> bool:
+        """True if none of the last so many attempts that it was given has a slot there yet."""
+        known = self.run.pool.machines.get(machine)
+        return known is not None and known.load - attempts >= known.slots
+
     def was_sent(self, task: TaskId, attempt: int) -> bool:
         """Some machine was given this attempt, some time."""
         return self.run.tasks.was_sent(task, attempt)
@@ -217,6 +222,8 @@ class Engine:
             looks = seldom * monitoring.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
         ours.run.schedules, ours.run.choice.asked = schedules, None
+        if ours.run.seeker is not None:
+            ours.run.seeker.settle()
         ours.run.open = False  # it is of the tasks known so far
         for c in ours.run.clusters:
             if c.held_back and not c.offering.max_machines:

@@ -194,12 +194,19 @@ def _file_and_words(
     makes = given["parameters"] or given["zipped"] or given["array"] or given["csv_file"]
     if makes and not Path(first).is_file():
         return "", None, words
-    if set(first) & set(_OF_COMMANDS) and not Path(first).exists():
+    if not Path(first).exists() and _is_command(first):
         raise UsageError(
             f"There is no sweep file called {first!r}. A command stands after `--`, "
             "before `:::` and values, or beside `-` for lines of standard input."
         )
     return first, None, rest
+
+
+def _is_command(word: str) -> bool:
+    """True of what is no name of a sweep file, or begins with the name of a program."""
+    import shutil
+
+    return bool(set(word) & set(_OF_COMMANDS) or shutil.which(word.partition(" ")[0]))
 
 
 async def submit(client: "Client", want: Wanted, **more: Any) -> "Submitted":

@@ -1,6 +1,7 @@
 """The handle of a bag at a master: what it is asked, and what it is told to do."""
 
 import asyncio
+import math
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -19,6 +20,7 @@ from bats.master.api.requests import (
     Cancel,
     Choose,
     Close,
+    GetElasticity,
     GetFrontier,
     GetLog,
     GetResults,
@@ -55,6 +57,9 @@ class Bag:
         self._client = client
         self.number = number
 
+    def __repr__(self) -> str:
+        return f"<bag {self.number}>"
+
     async def status(self) -> replies.Status:
         """The state as facts: `bag.status()["done"]`."""
         return await ask(self._client, GetStatus(self.number))
@@ -80,6 +85,20 @@ class Bag:
         """
         at_most, within = limits_of(budget, deadline)
         return await ask(self._client, GetFrontier(self.number, pick, at_most, within))
+
+    async def elasticity(
+        self,
+        since: str | float = 0.0,
+        until: str | float | None = None,
+        *,
+        most: int | None = None,
+    ) -> replies.Elasticity:
+        """Measures of autoscalers, of a span from its beginning: how near supply came to demand.
+
+        bag.elasticity("10m", "2h")["a_u"]
+        """
+        end = None if until is None else seconds(until)
+        return await ask(self._client, GetElasticity(self.number, seconds(since), end, most))
 
     async def choose(
         self,
@@ -146,8 +165,12 @@ class Bag:
 
         Where a name is taken, they are called `param.NAME` and `value.NAME`. Needs pandas.
         """
-        import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
+        try:
+            import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ModuleNotFoundError:
+            raise UsageError(
+                "`frame()` needs pandas (`pip install pandas`); `rows()` has the same without it."
+            ) from None
         return pd.DataFrame(await self.rows())
 
     async def rows(self) -> list[dict[str, Any]]:
@@ -253,6 +276,9 @@ def limits_of(
     budget: str | float | None, deadline: str | float | None
 ) -> tuple[Money | None, float | None]:
     """The money and the seconds meant."""
+    for name, limit in (("budget", budget), ("deadline", deadline)):
+        if isinstance(limit, int | float) and not 0 <= limit < math.inf:
+            raise UsageError(f"`{name}` should be a number, 0 or more, not {limit}.")
     try:
         return (
             None if budget is None else money(str(budget)),  # 0.1 means what is written

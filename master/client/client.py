@@ -28,7 +28,7 @@ def sweep(file: str | Path = "", *, to_be_open: bool = False, **keys: Any) -> "W
     """
     from bats.master.sweep.arguments import from_arguments
 
-    return from_arguments(file=file, settings=keys, to_be_open=to_be_open)
+    return from_arguments(file=file, settings=keys, to_be_open=to_be_open, in_python=True)
 
 
 class Client:
@@ -43,6 +43,9 @@ class Client:
     def __init__(self, wire: Link) -> None:
         self._link = wire
         self.address = wire.address
+
+    def __repr__(self) -> str:
+        return f"<master at {self.address}>"
 
     async def ask(self, verb: str, *, timeout_seconds: float = ANSWER_SECONDS, **body: Any) -> Body:
         """The answer to a question in the words of the wire: `master.ask("machines", bag=1)`.

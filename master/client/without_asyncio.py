@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.replies import Schedule, TaskResult
 from bats.master.client.bag_handle import Bag
@@ -31,6 +32,9 @@ class SyncBag:
         self._bag = bag
         self.number = bag.number
 
+    def __repr__(self) -> str:
+        return repr(self._bag)
+
     def status(self) -> replies.Status:
         return self._run(self._bag.status())
 
@@ -45,6 +49,15 @@ class SyncBag:
         deadline: str | float | None = None,
     ) -> replies.Frontier:
         return self._run(self._bag.frontier(pick, budget=budget, deadline=deadline))
+
+    def elasticity(
+        self,
+        since: str | float = 0.0,
+        until: str | float | None = None,
+        *,
+        most: int | None = None,
+    ) -> replies.Elasticity:
+        return self._run(self._bag.elasticity(since, until, most=most))
 
     def choose(
         self,
@@ -117,7 +130,12 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of something to be awaited."""
+        """The result of something to be awaited. Raises UnreachableError once it is closed."""
+        if self._loop.is_closed():
+            work.close()
+            raise UnreachableError(
+                "This connection to the master is closed; ask within `with connect() as master:`."
+            )
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
@@ -136,6 +154,9 @@ class SyncClient:
     def __init__(self, client: Client, thread: LoopThread) -> None:
         self.client = client
         self.run = thread.run
+
+    def __repr__(self) -> str:
+        return repr(self.client)
 
     def ask(self, verb: str, **body: Any) -> Body:
         return self.run(self.client.ask(verb, **body))

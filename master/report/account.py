@@ -13,6 +13,7 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
+from bats.master.brain.views.told.facts import LawFacts
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failure_causes import Failure, failures
@@ -49,6 +50,7 @@ class Account:
     failures: list[Failure]
     decisions: list[DecisionRow]
     steps: tuple[StepSpan, ...] = ()  # of a workflow
+    law: LawFacts | None = None  # by which runtimes follow from parameters
 
 
 def account(reader: Reader, number: BagId) -> Account:
@@ -94,6 +96,7 @@ def account(reader: Reader, number: BagId) -> Account:
         failures(reader, number),
         reader.decisions(number),
         _steps(reader, bag, seen),
+        engine.explain().law,
     )
 
 

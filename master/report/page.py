@@ -192,6 +192,12 @@ def _tasks(told: Account) -> str:
     if run.spent:
         spent = money(told.spending, run.limit, run.now, _WIDTH, currency)
         parts.append(f"<h3>Money spent</h3>{_scroll('Money over time', spent)}")
+    if law := told.law:
+        parts.append(
+            f"<h3>What runtimes follow from</h3><p>{escape(law.words[0].upper() + law.words[1:])}. "
+            f"Found in {law.runtimes:,} runtimes, of whose differences it foretells "
+            f"{100 * law.explained:.0f} %.</p>"
+        )
     for name, bins in sorted(runtimes_by_cluster(told.machines, told.chronicle).items()):
         drawn = _scroll(f"Runtimes on {name}", histogram(bins, name, _WIDTH))
         parts.append(f"<h3>Runtimes on {escape(name)}</h3>{drawn}")

@@ -63,7 +63,7 @@ def run_in_bundles(
     rng: Generator,
 ) -> End:
     """The outcome of a run with the money of the schedule, be that planned or told."""
-    tasks = bag[: known.unfinished]
+    tasks = bag[bag > 0][: known.unfinished]
     edges = np.linspace(0, tasks.size, count + 1).astype(int)
     each = tasks.size / count
     limit = schedule.budget if schedule.bounds is None else schedule.bounds.cost
@@ -138,6 +138,7 @@ def _settings(engine: Engine, known: Known, count: int, each: float, limit: Mone
         ),
         learned=(),
         learned_weight=(),
+        parameters=(),
         foresight=False,
         monitor_seconds=sample.mu * each,
     )

@@ -172,16 +172,17 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
     if known.steps:
         yield from _workflows(known, rng)
         return
-    sample = np.asarray(known.experienced, dtype=np.float64)
+    expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
+    sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
     varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
     draws = possible(sample, STRATUM * RUNS, rng)
     means = (draws.values * draws.weights).sum(axis=1)
     order = np.argsort(means, kind="stable")
     for place in order[STRATUM // 2 :: STRATUM] if varies else order[:1]:
         row = Draws(draws.values[place : place + 1], draws.upto[place : place + 1])
-        bag = row.tasks(known.tasks, rng)[:, 0]
+        bag = expected * row.tasks(known.tasks, rng)[:, 0]
         for task, tau in known.longer_than.items():
-            bag[task] = _longer_than(tau, row, rng)
+            bag[task] = expected[task] * _longer_than(tau / expected[task], row, rng)
         yield bag, tuple(_drawn(line, rng) if varies else line for line in known.lines)
 
 

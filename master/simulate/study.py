@@ -13,9 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from bats.common.money import NOTHING, Money
+from bats.common.money import Money
 from bats.common.offering import Offering
-from bats.master.brain.books.phase import Phase
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.settings import Settings
@@ -60,7 +59,7 @@ class Outcome:
     cost: Money
     mix: Mix | None  # as chosen; None: the bag ended with its sample
     sample_seconds: float
-    sample_cost: Money  # what its machines were paid for when the schedule was chosen
+    sample_cost: Money  # for ATUs that had begun when the schedule was chosen
     words: str  # how it ended
 
 
@@ -132,17 +131,13 @@ def simulations(cases: Sequence[Case], tail: str, runs: int) -> int:
 def simulated(job: Job) -> Outcome:
     """One run of one case."""
     world, case, tail, runtimes, seed = job
-    chosen: list[tuple[float, Money, Mix]] = []
-    committed = NOTHING
+    chosen: list[tuple[float, Mix]] = []
 
     def look(engine: Engine) -> None:
-        nonlocal committed
         run = engine.headline()
-        if run.phase is Phase.SAMPLING:
-            committed = run.committed
-        elif run.chosen and not chosen:
+        if run.chosen and not chosen:
             mix = tuple(one.planned for one in engine.view().clusters)
-            chosen.append((run.chosen_at, committed, mix))
+            chosen.append((run.chosen_at, mix))
 
     settings = Settings(
         world.tasks,
@@ -167,7 +162,8 @@ def simulated(job: Job) -> Outcome:
     run, seen = simulation.engine.headline(), simulation.engine.view()
     took = seen.ended_at or run.now
     cost = run.settled
-    at, before, mix = chosen[0] if chosen else (took, cost, None)
+    at, mix = chosen[0] if chosen else (took, None)
+    before = Money(cost - simulation.engine.committed_since(at)) if chosen else cost
     words = history.end.words if history.end else ""
     return Outcome(run.done, took, cost, mix, at, before, words)
 

@@ -129,11 +129,9 @@ def truncated_pareto(
 
 
 def constant(minutes: float = 15.0) -> Workload:
-    return Workload(
-        "constant",
-        f"every task {in_words(minutes * MINUTE)}",
-        lambda n, _: np.full(n, minutes * MINUTE),
-    )
+    seconds = minutes * MINUTE
+    about = f"{seconds:.3g} s" if seconds < MINUTE else in_words(seconds)
+    return Workload("constant", f"every task {about}", lambda n, _: np.full(n, seconds))
 
 
 def from_runtimes(seconds: Sequence[float], name: str = "runtimes") -> Workload:

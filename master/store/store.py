@@ -90,6 +90,11 @@ class Store:
         self._last_bag += 1
         return BagId(self._last_bag)
 
+    def give_back(self, bag: BagId) -> None:
+        """Take back the number of a bag that never came to be, if it is the last one given."""
+        if bag == self._last_bag:
+            self._last_bag -= 1
+
     def journal(self, bag: BagId, now: float, event: bytes) -> int:
         """Append to the bag's journal; returns the event's number, from 0."""
         number = self._next_event.get(bag, 0)

@@ -46,6 +46,7 @@ def from_arguments(
     settings: Mapping[str, Any] | None = None,
     policy: Mapping[str, Any] | None = None,
     emulation: Emulation | None = None,
+    in_python: bool = False,
     to_be_open: bool = False,
 ) -> Work:
     """The sweep that options mean, alone or over what a `file` says.
@@ -54,8 +55,8 @@ def from_arguments(
     Values may follow it after `:::`, for `{}`. `parameters` are `-p NAME=VALUES`, `zipped` likewise
     but go together row by row, `lines` come from standard input: each is a command, or fills
     `{line}`. `settings` are further keys of the sweep file, `policy` those of its table of that
-    name; None values are passed over. One `to_be_open` gets tasks later. Raises UsageError with
-    one sentence.
+    name; None values are passed over. One `to_be_open` gets tasks later. `in_python`: a program
+    gives them, and mistakes are told by their keys. Raises UsageError with one sentence.
     """
     said = {key: value for key, value in (settings or {}).items() if value is not None}
     chosen = {key: value for key, value in (policy or {}).items() if value is not None}
@@ -92,9 +93,8 @@ def from_arguments(
         data["policy"] = table | chosen if isinstance(table, dict) else table
     if axis and not data.get("command") and not data.get("argv"):
         data["command"] = "{line!raw}"
-    return build(
-        replace(document, data=data, options=frozenset(said)), more=more, to_be_open=to_be_open
-    )
+    given = replace(document, data=data, options=frozenset(said), in_python=in_python)
+    return build(given, more=more, to_be_open=to_be_open)
 
 
 def values_to_add(

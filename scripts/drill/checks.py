@@ -26,7 +26,6 @@ UNSURE_SECONDS: Final = 0.3  # how exactly the end of a process is seen from out
 BRIEF_SECONDS: Final = 2.0  # a process that did not live so long may not have been seen
 REACTION_SECONDS: Final = 2.0  # from a result that is stored to who still holds a copy
 REMEMBERED_SECONDS: Final = 15.0  # so long after harm was done, orders from before may be about
-FORGOTTEN_SECONDS: Final = 1.0  # before its death, in which a master's orders may not be durable
 FAREWELL_SECONDS: Final = 5.0  # before its end, in which a machine could reach its master
 UNKILLABLE_SECONDS: Final = 10.0  # beyond its lease, for a machine that cannot end its tasks
 STRAY_SECONDS: Final = 12.0  # the longest freeze, and a few seconds to end what was below
@@ -179,11 +178,8 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
     }
     missing: dict[int, list[Note]] = defaultdict(list)
     looked = 0
-    began = {note[1:5]: note.at for note in account.notes if note.what == "start"}
     for note in account.notes:
         if note.what != "end" or note.machine not in account.in_order:
-            continue
-        if _order_was_forgotten(account.bed, began[note[1:5]]):
             continue
         looked += 1
         if note[1:5] not in recorded and note[1:4] not in account.others:
@@ -196,14 +192,6 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
                 f"{account.duplicates[number]} came again; the first is {notes[0]}"
             )
     return looked, wrong
-
-
-def _order_was_forgotten(bed: Bed, began: float) -> bool:
-    """Orders are sent before they are durable; a master killed by then knows nothing of them."""
-    return any(
-        one.kind == "dead master" and 0 <= one.since - began < FORGOTTEN_SECONDS
-        for one in bed.disturbances
-    )
 
 
 def _not_again(account: Account) -> tuple[int, list[str]]:

@@ -17,6 +17,7 @@ from fate.stories import Errand
 from fate.world import World
 
 _NEVER_LET_IN: int = 8  # times that a machine was denied
+_LATE_END_SECONDS = 1.0  # in which a machine that was told to stop, or stops itself, is gone
 _SLACK_SECONDS = 3.0  # between what a provider charges and what the master saw of it
 
 
@@ -51,6 +52,7 @@ def _all(world: World, ended_at: float) -> Iterator[str]:
         link = machine.session and machine.session.session._link
         if link and link.denied_in_all >= _NEVER_LET_IN and not link.was_up:
             yield f"machine {machine.number} was paid and never let in"
+    yield from _cap(world)
     yield from _money(world, {number: row.cost for number, row in machines.items()})
 
 
@@ -137,6 +139,19 @@ def _failure(world: World, errand: Errand, row: Result) -> Iterator[str]:
     too_large = work.left + work.printed > (world.story.cap_bytes or math.inf)
     if not befell & excuses and not too_large and work.fails <= errand.retries:
         yield f"task {row.task} of {errand.name} failed for no reason: {row.excerpt}"
+
+
+def _cap(world: World) -> Iterator[str]:
+    """All machines that were asked for under the cap cost no more than it, but for late ends."""
+    cap, lifted_at = world.story.cap, world.user.lifted_at
+    until = world.loop.now if lifted_at is None else lifted_at
+    if cap is None:
+        return
+    up = [one.up_seconds(until) for one in world.provider.machines.values()
+          if one.asked_at <= until]  # fmt: skip
+    least = sum(charge(world.story.offering, max(0.0, one - _LATE_END_SECONDS)) for one in up)
+    if least > cap:
+        yield f"{len(up)} machines cost at least {least}, under a cap of {cap}"
 
 
 def _money(world: World, told: dict[int, Money]) -> Iterator[str]:

@@ -40,9 +40,7 @@ def stand_ins(world: "World") -> Iterator[None]:
     def pair() -> tuple[bytes, bytes]:
         return tuple(z85.encode(draw(32)) for _ in range(2))  # type: ignore[return-value]
 
-    def recipe_start(
-        _: Any, attempt: AttemptId, _values: Any, slot: Any, _limits: Any, _devices: Any
-    ) -> int:
+    def recipe_start(_: Any, attempt: AttemptId, _values: Any, slot: Any, *_more: Any) -> int:
         return kernel.start(attempt, slot)
 
     def router(*_: Any) -> MasterEnd:

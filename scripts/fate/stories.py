@@ -5,6 +5,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bats.common.billing import first_atus
 from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money, money
 from bats.common.offering import ClusterName, Offering
@@ -51,6 +52,7 @@ class Story:
     offering: Offering
     shared: bool  # outputs are laid out on a disk that machines have as well
     cap_bytes: int | None  # the files that a task may leave
+    cap: Money | None  # all bags together may cost so much, until the user lifts it
     befalls: list[tuple[float, str, float]] = field(default_factory=list)  # when, what, how long
 
 
@@ -67,7 +69,18 @@ def story_of(seed: int) -> Story:
         for _ in range(rng.randint(0, _MOST))
     )
     cap_bytes = rng.choice([None, None, None, 500_000])
-    return Story(errands, offering, rng.random() < 0.4, cap_bytes, befalls)
+    shared = rng.random() < 0.4
+    return Story(errands, offering, shared, cap_bytes, _cap(seed, errands, offering), befalls)
+
+
+def _cap(seed: int, errands: list[Errand], offering: Offering) -> Money | None:
+    """A cap that some machines pass soon, others never."""
+    rng = random.Random(f"cap {seed}")
+    if offering.free or rng.random() < 0.6:
+        return None
+    work = sum(work.seconds for errand in errands for work in errand.works)
+    atus = first_atus(offering) + work / offering.atu_seconds / offering.slots
+    return Money(math.ceil(atus * rng.uniform(1.0, 3.0)) * offering.price)
 
 
 def _errand(rng: random.Random, name: str, offering: Offering) -> Errand:

@@ -14,14 +14,15 @@ from bats.common.messages import AttemptId, MachineId, Outcome, Result
 from bats.common.ticket import Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Sighting
-from bats.master.brain.books.taskbook import TaskBook
 from bats.master.brain.engine import Engine
+from bats.master.brain.household.caps import Caps
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.rules import pausing
 from bats.master.service.bags.collection import Collection
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.comparison import Comparison
 from bats.master.service.machines.provider import Provider as Owner
+from bats.master.service.machines.workers import Workers
 from bats.master.service.master import Master
 from bats.master.service.transfers import Files
 from bats.worker.tasks.attempts import Runner as Attempts
@@ -169,9 +170,23 @@ def answers_wait_for_room(_: World) -> Iterator[None]:
 
 
 @contextmanager
-def numbers_are_given_again(_: World) -> Iterator[None]:
-    """An attempt that a killed master sent and forgot has a number that another may get."""
-    with mock.patch.object(TaskBook, "recall", lambda *_: None):
+def orders_go_out_at_once(_: World) -> Iterator[None]:
+    """Workers are told to run tasks before it is written down that they were."""
+
+    def at_once(self: Any) -> None:
+        self._gathering = False
+        if not self._paused:
+            dirty, self._dirty = self._dirty, {}
+            self._deliver([(worker, worker.seal()) for worker in dirty])
+
+    with mock.patch.object(Workers, "_gather", at_once):
+        yield
+
+
+@contextmanager
+def bags_know_of_no_others(_: World) -> Iterator[None]:
+    """Under a cap, each bag is told that it may have all of it."""
+    with mock.patch.object(Caps, "_committed", lambda *_: 0):
         yield
 
 
@@ -213,7 +228,8 @@ FIXES: Final[dict[str, Callable[[World], AbstractContextManager[None]]]] = {
     "worker": errors_of_workers_escape,
     "caps": outputs_have_no_caps,
     "answers": answers_wait_for_room,
-    "numbers": numbers_are_given_again,
+    "orders": orders_go_out_at_once,
+    "household": bags_know_of_no_others,
     "late": ends_are_when_they_are_learnt,
     "resting": resting_machines_are_looked_at_at_once,
 }

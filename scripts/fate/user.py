@@ -44,6 +44,10 @@ class User:
         self._waits: dict[str, int] = {}  # for an answer of which life of the master
         self._resumed = 0
         self.refusals: list[str] = []  # of submissions, for reasons that do not pass
+        self._cap_asked_in = 0  # which life of the master
+        self._cap_ask = -1
+        self.capped = world.story.cap is None  # as it is to be, before the first bag
+        self.lifted_at: float | None = None
 
     @property
     def has_submitted_all(self) -> bool:
@@ -54,9 +58,10 @@ class User:
         world = self._world
         if world.master is not None:
             self._hear()
+            self._see_to_cap()
             there = self._bags()
             self._left = [one for one in self._left if one.name not in there]
-            for errand in self._left:
+            for errand in self._left if self.capped else ():
                 if world.loop.now >= errand.at and self._asked.get(errand.name) != world.lives:
                     self._submit(errand)
             for name in [name for name, words in self._to_say.items() if words and name in there]:
@@ -81,6 +86,19 @@ class User:
             self._to_say[name].pop(0)
         elif "has ended" in reply.error:  # cancelled, or out of money
             self._to_say[name].clear()
+
+    def _see_to_cap(self) -> None:
+        """Set the cap before anything is submitted, and again until that was answered."""
+        cap = self._world.story.cap
+        if cap is not None and not self.capped and self._cap_asked_in != self._world.lives:
+            self.ask("cap", amount=cap)
+            self._cap_asked_in, self._cap_ask = self._world.lives, self._asks
+
+    def lift_cap(self) -> None:
+        """When all troubles are over and the cap lets nothing more be bought, lift it."""
+        if self._world.story.cap is not None and self.capped and self.lifted_at is None:
+            self.lifted_at = self._world.loop.now
+            self.ask("uncap", period="ever")
 
     def resume_paused(self) -> None:
         """When all troubles are over, what was paused by them goes on."""
@@ -108,6 +126,9 @@ class User:
             reply = decode(frame)
             if isinstance(reply, Reply) and reply.id in self._said:
                 self._answered(reply)
+            if isinstance(reply, Reply) and reply.id == self._cap_ask:
+                self.capped |= not reply.error
+                self._cap_asked_in = self._cap_asked_in if self.capped else 0
             if not isinstance(reply, Reply) or not (errand := self._asked_for.get(reply.id)):
                 continue
             if not reply.error or "It will be done when it can" in reply.error:

@@ -24,6 +24,7 @@ from fate.user import User
 
 PATIENCE_SECONDS: Final = 3 * 3600.0  # for a bag to end, whatever befell it
 QUIET_SECONDS: Final = 1200.0  # for the last machine to go
+_HELD_SECONDS: Final = 60.0  # without any machine, after which a cap is what keeps bags waiting
 
 
 class World:
@@ -83,6 +84,7 @@ class World:
             await closing.close()
             raise
         self._graves.append(master)
+        self._look_for_forgotten(master)
         assert self.network.master is not None
         self.network.master.admits = master.authenticator.admits
         master.bags.around.witness = self._witness
@@ -90,6 +92,13 @@ class World:
             await master.ended
         self.loop.outside(30.0, self.begin_master)
         self.kill_master()
+
+    def _look_for_forgotten(self, master: Master) -> None:
+        """What was begun before a master was killed, the next one knows to have been ordered."""
+        for one in self.kernel.executions.values():
+            runner = master.bags.loaded.get(one.attempt.bag)
+            if runner and not runner.engine.was_sent(one.attempt.task, one.attempt.attempt):
+                self.begun_wrong.append(f"{one.attempt} began, and its order was forgotten")
 
     def _witness(self, bag: BagId, _now: float, _event: Any, _commands: Any) -> None:
         self.steps += 1
@@ -160,6 +169,7 @@ class World:
 
     async def _until_quiet(self) -> float:
         ended: float | None = None
+        idle_since = 0.0
         while self.loop.now < PATIENCE_SECONDS:
             await asyncio.sleep(5.0)
             if self.loop.now < max((at + s for at, _, s in self.story.befalls), default=0.0):
@@ -167,6 +177,9 @@ class World:
             self.user.resume_paused()
             if not self._over():
                 ended = None
+                idle_since = self.loop.now if self.provider.alive() else idle_since
+                if self.loop.now - idle_since > _HELD_SECONDS:
+                    self.user.lift_cap()
                 continue
             ended = self.loop.now if ended is None else ended
             if not self.provider.alive() or self.loop.now - ended > QUIET_SECONDS:

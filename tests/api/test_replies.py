@@ -11,7 +11,13 @@ from bats.master.api import replies
 from bats.master.api.money_as_text import money_as_text
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
-from bats.master.brain.views.told.facts import Explanation, PlanFacts, ProfileFacts, RunningFacts
+from bats.master.brain.views.told.facts import (
+    Explanation,
+    LawFacts,
+    PlanFacts,
+    ProfileFacts,
+    RunningFacts,
+)
 from bats.master.brain.views.told.view import ClusterView, MachineView, RunView, StepView
 from bats.master.service.machines.orphans import OrphanMachine
 from bats.master.store.result_rows import TOLD
@@ -33,6 +39,7 @@ def names_of(kind: Any) -> list[str]:
         (Bounds, replies.Bounds),
         (ProfileFacts, replies.Profile),
         (PlanFacts, replies.Plan),
+        (LawFacts, replies.Law),
         (RunningFacts, replies.Attempt),
         (OrphanMachine, replies.Orphan),
     ],

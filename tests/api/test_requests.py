@@ -83,7 +83,9 @@ def test_a_key_of_a_later_release_changes_nothing():
 
 def test_a_submission_is_taken_only_with_keys_that_are_known():
     """Elsewhere a key of a later release changes nothing; here it would decide something."""
-    with pytest.raises(UsageError, match="`bugdet` is no key of a submission; known are sweep, "):
+    with pytest.raises(
+        UsageError, match="`bugdet` is no key of a submission; did you mean `budget`"
+    ):
         read(Submit, {"sweep": {}, "bugdet": 5})
     with pytest.raises(UsageError, match="`sweep` is missing: there is nothing to run"):
         read(Submit, {"budget": 5})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bats.common.errors import UsageError
-from bats.common.money import Money
+from bats.common.money import Money, money
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.graphs.parallelism import token
 from bats.master.brain.graphs.ranks import critical_path
@@ -23,7 +23,7 @@ from bats.master.brain.scaling.react import React
 from bats.master.brain.scaling.reg import Reg
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind, MachineView, in_order
-from bats.master.brain.scaling.scalers import SCALERS, scaler
+from bats.master.brain.scaling.scalers import SCALERS, WITH_BUDGET, scaler
 from bats.master.brain.scaling.token import Token
 
 
@@ -258,7 +258,10 @@ def test_paid_time_is_used_to_its_last_look():
 
 def test_names_lead_to_scalers_and_others_are_refused_with_those_there_are():
     for name in SCALERS:
-        assert len(scaler(name).want(Shown())) == 1
+        assert len(scaler(name).want(Shown(budget=money(5)))) == 1
+    for name in WITH_BUDGET:
+        with pytest.raises(ValueError, match="spends a budget, and this pool has none"):
+            scaler(name).want(Shown())
     with pytest.raises(UsageError, match="no scaler; there are none, react, adapt"):
         scaler("magic")
     with pytest.raises(UsageError, match="no way to release; there are idle, paid"):

@@ -1,5 +1,6 @@
 """The Python client: submit, choose, results as they come; the same with and without asyncio."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,44 @@ def test_what_is_wrong_is_raised_in_a_sentence(tmp_path: Path) -> None:
         pass
     with pytest.raises(UnreachableError, match="bats master"), connect(user.state / "access.json"):
         pass
+
+
+def test_mistakes_of_a_program_are_told_by_its_own_names(tmp_path: Path) -> None:
+    user = User(tmp_path)
+    for keys, said in (
+        ({"grid": {"x": []}}, "`grid.x`: the list is empty"),
+        ({"timeout": "q"}, "`timeout`: 'q' is not a duration"),
+    ):
+        with pytest.raises(UsageError, match=f"^{said}"):
+            sweep(command="echo 1", **keys)
+    work = sweep(command="echo {x}", grid={"x": "1:2"})
+    with user.master(), connect(user.state / "access.json") as master:
+        for limit in ("budget", "deadline"):
+            with pytest.raises(UsageError, match=f"^`{limit}` should be a number, 0 or more, not "):
+                master.submit(work, **{limit: -1})
+        with pytest.raises(UsageError, match="no key of a submission; did you mean `budget`"):
+            master.submit(work, bugdet=1)
+        bag = master.submit(work, rule="fastest")
+        assert repr(bag) == "<bag 1>"  # those that were refused took no number
+        assert repr(master).startswith("<master at tcp://127.0.0.1:")
+        bag.wait()
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_asks_after_the_connection_was_closed_is_told_so(tmp_path: Path) -> None:
+    user = User(tmp_path)
+    with user.master(), connect(user.state / "access.json") as master:
+        pass
+    with pytest.raises(UnreachableError, match="connection to the master is closed"):
+        master.bags()
+
+
+def test_a_frame_without_pandas_says_what_else_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    user = User(tmp_path)
+    with user.master(), connect(user.state / "access.json") as master:
+        bag = master.submit(sweep(command="echo {x}", grid={"x": "1:2"}), rule="fastest")
+        with pytest.raises(UsageError, match=r"needs pandas .* `rows\(\)` has the same"):
+            bag.frame()

@@ -44,6 +44,8 @@ MISTAKES = [
     (["weigh", "1", "0"], 2, "should be from 1 to 1000"),
     (["submit", "nowhere.toml"], 2, "nowhere.toml is not there"),
     (["submit", "god.toml"], 2, "did you mean good.toml"),
+    (["run", "echo"], 2, "There is no sweep file called 'echo'. A command stands after `--`"),
+    (["run", "sh x.sh"], 2, "There is no sweep file called 'sh x.sh'. A command stands after"),
     (["run", "echo {}; sleep 0.{}"], 2, "A command stands after `--`, before `:::`"),
     (["submit", "type.toml"], 2, "should be a text, not 5"),
     (["submit", "key.toml"], 2, "did you mean `command`"),

@@ -79,3 +79,24 @@ def test_an_end_that_cannot_be_written_is_written_later_with_the_time_it_had(
     assert "SIGKILL" in seen.detail
     assert seen.charged_seconds is not None
     assert seen.charged_seconds <= ended - began, "the bill stood still from its end on"
+
+
+def test_a_machine_that_could_not_be_written_down_is_started_anew_as_if_it_had_never_been(
+    tmp_path: Path, keeper: socket.socket
+):
+    roster, machine = Roster(tmp_path), MachineId(7)
+    keeper.sendall(b'{"machine": 6}\n')
+    with keeper.makefile("rb") as heard:
+        heard.readline()
+        entry = json.loads((roster.of(MachineId(6)) / "process.json").read_text())
+        pid = entry["keeper"][0]
+        obstacle = roster.of(machine) / f"process.json.{pid}"
+        obstacle.mkdir(parents=True)  # as when the disk is full
+        keeper.sendall(b'{"machine": 7}\n')
+        assert json.loads(heard.readline())["error"].startswith("IsADirectoryError")
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    wait_for(lambda: len(children.read_text().split()) == 1)
+    time.sleep(0.2)  # for what the keeper may write of it
+    obstacle.rmdir()
+    start_worker(roster, keeper)
+    assert roster.look(machine).state is State.UP

@@ -46,6 +46,17 @@ def test_after_an_interrupt_the_last_screen_says_how_to_go_on(user: User) -> Non
     assert said == "bats: Bag 1 has ended: complete; all is done.\n"
 
 
+def test_failed_tasks_are_tried_again_where_no_master_runs(user: User) -> None:
+    sweep = user.write("s.toml", 'command = "test {n} -lt 3 || test -e gate"\n[grid]\nn = "1:5"\n')
+    assert "2 of 5 tasks done, 3 failed" in user.bats("run", sweep, exit_code=1).stdout
+    user.write("gate", "")
+    said = user.bats("retry").stdout
+    assert said.startswith("Bag 1: 3 tasks to be tried again.\n")
+    assert "done: 5 of 5 tasks done" in said
+    said = user.bats("retry", exit_code=2).stderr
+    assert said == "bats: Bag 1 has no failed task to try again.\n"
+
+
 def test_watch_outlives_its_master_and_joins_the_next(user: User) -> None:
     sweep = user.write("s.toml", SWEEP)
     with user.master() as master:

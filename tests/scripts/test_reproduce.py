@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from studies import parameters
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce.py"
 
@@ -72,6 +73,17 @@ def test_widths_and_generations_of_workflows_are_what_they_are_said_to_be(tmp_pa
     identities = [bar for bar in told["bars"] if bar["limit"] == "all"]
     assert len(identities) == 4
     assert all(bar["ok"] for bar in identities)
+
+
+def test_bags_whose_runtimes_follow_from_parameters_end_sooner_and_others_no_later():
+    for law in parameters.LAWS:
+        pair = parameters.one((law, 16, 12, 0.0, 1001))
+        assert pair.law
+        assert pair.with_them is not None
+        assert pair.without is not None
+        assert pair.with_them < pair.without
+    pair = parameters.one((parameters.NOTHING_SAID, 4, 12, 0.0, 1001))
+    assert pair.with_them == pair.without
 
 
 def test_an_unknown_study_is_refused_with_those_there_are():

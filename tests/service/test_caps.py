@@ -103,6 +103,21 @@ async def test_a_cap_is_removed_and_mistakes_are_told(client: Client) -> None:
         await client.ask("cap", amount=0)
 
 
+async def test_a_master_starts_again_under_a_cap_for_good_with_bags_that_have_ended(
+    killable: Make,
+) -> None:
+    master = killable()
+    master.start()
+    async with master.client() as client:
+        await client.ask("cap", amount=50 * CENTS)
+        bag = (await submit(client, 2, budget=20 * CENTS))["bag"]
+        spent = (await over(client, bag))["spent"]
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        assert (await only_cap(client))["committed"] == spent > 0
+
+
 async def test_caps_are_exact_after_a_kill_with_five_bags(killable: Make, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     master = killable(notify=f"cat >> {heard}")

@@ -11,7 +11,7 @@ from helpers.service import eventually
 from bats.common import messages as m
 from bats.common.wire.codec import decode
 from bats.master.service.machines import workers as module
-from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.worker import Kind, Worker
 from bats.master.service.machines.worker_reports import WorkerReports
 from bats.master.service.machines.workers import Workers
 
@@ -38,9 +38,11 @@ class Store:
     def __init__(self) -> None:
         self.backlog = 0
         self.waiting: list[Callable[[], None]] = []
+        self.hurried = 0  # times
 
     def then(self, do: Callable[[], None], *, patient: bool = False) -> None:
         self.waiting.append(do)
+        self.hurried += not patient
 
     def commit(self) -> None:
         self.backlog = 0
@@ -54,11 +56,11 @@ class Bag:
     id: m.BagId
     master: "Master"
 
-    def spec(self, _: Worker, step: int) -> m.BagSpec:
-        return m.BagSpec(self.id, ("x",), "echo {x}" if not step else "echo two {x}")
+    def spec(self, _: Worker, kind: Kind) -> m.BagSpec:
+        return m.BagSpec(self.id, ("x",), "echo two {x}" if kind[0] else "echo {x}")
 
-    def step(self, task: m.TaskId) -> int:
-        return int(task >= 5000)
+    def kind(self, task: m.TaskId) -> Kind:
+        return int(task >= 5000), None
 
     def values(self, _: m.TaskId) -> tuple[str, ...]:
         return (self.master.value,)
@@ -137,6 +139,15 @@ class Bench:
     async def said(self, kind: type | None = None) -> list[Any]:
         """What it was sent since the last time, once this turn is over."""
         await asyncio.sleep(0.01)
+        return self.heard(kind)
+
+    async def said_durably(self, kind: type | None = None) -> list[Any]:
+        """Likewise, and once what this turn has decided is durable."""
+        await asyncio.sleep(0.01)
+        self.store.commit()
+        return self.heard(kind)
+
+    def heard(self, kind: type | None = None) -> list[Any]:
         sent, self.router.sent = self.router.sent, []
         return [message for _, message in sent if kind is None or isinstance(message, kind)]
 
@@ -170,12 +181,12 @@ async def test_all_that_a_turn_wants_sent_is_one_message_and_the_bag_is_told_onc
     bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
     bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1), (m.TaskId(3), 2)])
     bench.workers.kill(SEVEN, m.AttemptId(BAG, m.TaskId(9), 1))
-    spec, run, kill = await bench.said()
+    spec, run, kill = await bench.said_durably()
     assert isinstance(spec, m.BagSpec)
     assert [(order.task, order.attempt) for order in run.orders] == [(1, 1), (2, 1), (3, 2)]
     assert kill.attempts == ((BAG, 9, 1),)
     bench.workers.run(worker.machine, bench.bag, [(m.TaskId(4), 1)])
-    assert [type(message) for message in await bench.said()] == [m.Run]
+    assert [type(message) for message in await bench.said_durably()] == [m.Run]
 
 
 async def test_a_worker_is_told_how_before_what_whenever_the_step_changes(bench: Bench) -> None:
@@ -183,7 +194,7 @@ async def test_a_worker_is_told_how_before_what_whenever_the_step_changes(bench:
     await bench.said()
     orders = [(m.TaskId(task), 1) for task in (1, 5000, 5001, 2)]
     bench.workers.run(SEVEN, bench.bag, orders)
-    said = await bench.said()
+    said = await bench.said_durably()
     kinds = [m.BagSpec, m.Run] * 3
     assert [type(message) for message in said] == kinds
     assert [one.command for one in said[::2]] == ["echo {x}", "echo two {x}", "echo {x}"]
@@ -197,7 +208,7 @@ async def test_many_orders_are_several_messages_of_a_size_that_is_taken(
     bench.master.value = "v" * 1000
     bench.hello()
     bench.workers.run(SEVEN, bench.bag, [(m.TaskId(task), 1) for task in range(3000)])
-    runs = await bench.said(m.Run)
+    runs = await bench.said_durably(m.Run)
     assert [order.task for run in runs for order in run.orders] == list(range(3000))
     assert max(sum(len(order.values[0]) for order in run.orders) for run in runs) <= 100_000
 
@@ -265,32 +276,43 @@ async def test_each_bag_is_told_of_its_own_results_and_a_late_one_harms_nobody(
     assert "1 late" in bench.master.told
 
 
+async def test_an_order_goes_out_when_it_is_durable_and_not_before(bench: Bench) -> None:
+    bench.hello()
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
+    assert await bench.said(m.Run) == []
+    bench.workers.kill(SEVEN, m.AttemptId(BAG, m.TaskId(1), 1))
+    assert [type(one) for one in await bench.said_durably()][-2:] == [m.Run, m.Kill]
+
+
+async def test_nobody_hurries_the_disk_for_what_only_queues(bench: Bench) -> None:
+    bench.hello()
+    for patient, hurried in ((True, 0), (False, 1), (True, 1)):
+        bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)], patient=patient)
+        await bench.said_durably()
+        assert bench.store.hurried == hurried
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1)], patient=True)
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(3), 1)], patient=False)
+    await bench.said_durably()
+    assert bench.store.hurried == 2
+
+
+async def test_an_order_that_was_not_sent_is_not_sent_over_the_next_connection(
+    bench: Bench,
+) -> None:
+    bench.hello()
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
+    await bench.said()
+    bench.hello("second", b"other route")
+    assert await bench.said_durably(m.Run) == []
+
+
 async def test_nothing_new_is_begun_while_the_store_cannot_write(bench: Bench) -> None:
     bench.hello()
     bench.workers.pause(True)
     bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
-    assert await bench.said(m.Run) == []
+    assert await bench.said_durably(m.Run) == []
     bench.workers.pause(False)
-    assert len(await bench.said(m.Run)) == 1
-
-
-async def test_nor_while_the_store_is_far_behind(bench: Bench) -> None:
-    bench.hello()
-    bench.store.backlog = 1_000_000
-    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
-    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1)])
-    assert await bench.said(m.Run) == []
-    bench.store.commit()
-    (run,) = await bench.said(m.Run)
-    assert len(run.orders) == 2
-
-
-async def test_a_worker_told_to_stop_has_first_what_was_to_be_sent(bench: Bench) -> None:
-    bench.hello()
-    await bench.said()
-    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)])
-    assert bench.workers.stop(SEVEN, "the bag has ended")
-    assert [type(message) for message in await bench.said()] == [m.BagSpec, m.Run, m.Stop]
+    assert len(await bench.said_durably(m.Run)) == 1
 
 
 async def test_a_worker_without_a_connection_cannot_be_told_to_stop(bench: Bench) -> None:

@@ -11,12 +11,11 @@ import pytest
 from bats.common.money import Money, money
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.placement.arrived_workflow import Workflow
-from bats.master.brain.placement.placers import placer
 from bats.master.brain.protocol.graph import Step, graph
 from bats.master.brain.scaling.elastic_pool import ElasticPool, Rules
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind
-from bats.master.brain.scaling.scalers import SCALERS, scaler
+from bats.master.brain.scaling.scalers import SCALERS, WITH_BUDGET, placing, scaler
 from bats.master.simulate.workflows.elastic_run import Account, Coming, run_elastic
 from bats.master.simulate.workflows.mixtures import mixed, raw
 from bats.master.simulate.workflows.pool_run import poisson, run_pool
@@ -32,8 +31,10 @@ def drawn(count: int = 8, seed: int = 7) -> list[Coming]:
 
 def pool(name: str, how: str = "idle", least: int = 0, **more: object) -> ElasticPool:
     kinds = [Kind("VM", MOST, money(2))]
+    more.setdefault("budget", money(1000) if name in WITH_BUDGET else None)
     rules = Rules(kinds, 30.0, release(how, 600.0), least, **more)  # type: ignore[arg-type]
-    return ElasticPool(rules, scaler(name), placer("breadth-first"), 3)
+    own = scaler(name)
+    return ElasticPool(rules, own, placing(own, "breadth-first"), 3)
 
 
 def run(coming: Sequence[Coming], one: ElasticPool, boot: float = 9.0) -> Account:

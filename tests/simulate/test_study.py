@@ -55,6 +55,21 @@ def test_the_tail_strategy_saves_time_in_a_bag_with_long_tasks() -> None:
     assert 0 < told.sample_cost < 1
 
 
+def test_a_sample_costs_no_more_than_all_of_it() -> None:
+    """Money that was set aside for it and never paid is none of it."""
+    two = tuple(
+        Offering(ClusterName(name), money(price), 10.0, 3, boundary_seconds=0.5)
+        for name, price in (("small", "0.02"), ("large", "0.06"))
+    )
+    [told] = study(World(80, two, (1.0, 2.0)), [FASTEST], constant(1.1 / 60), runs=2)
+    assert 0 < told.sample_cost <= 1
+
+
+def test_a_short_runtime_is_told_as_it_was_given() -> None:
+    told = [constant(seconds / 60).about for seconds in (0.4, 1.1, 12, 90)]
+    assert told == [f"every task {one}" for one in ("0.4 s", "1.1 s", "12 s", "1 min 30 s")]
+
+
 def test_free_machines_need_no_sample_and_a_deadline_is_met_or_not() -> None:
     here = (Offering(ClusterName("here"), money(0), 3600, 1, slots=4),)
     for deadline, in_time in ((1000.0, 0), (2000.0, 2)):

@@ -100,6 +100,15 @@ class Plan(TypedDict):
     at: float
 
 
+class Law(TypedDict):
+    """The law by which runtimes follow from the sweep's parameters."""
+
+    words: str
+    runtimes: int
+    explained: float
+    error: float
+
+
 class Explanation(Status):
     """The numbers behind the plan."""
 
@@ -108,6 +117,7 @@ class Explanation(Status):
     cushion: Money
     delta_n: int
     plan: Plan | None
+    law: Law | None
 
 
 class Lesson(TypedDict):

@@ -3,6 +3,7 @@
 import heapq
 import random
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -18,6 +19,14 @@ class Ready(Protocol):
     def take(self) -> int | None:
         """The next task, which is in here no more; None when there is none."""
         ...
+
+    def take_within(self, _seconds: float, /) -> int | None:
+        """Likewise the longest that should take no longer; None where nobody knows of any."""
+        return None
+
+    def falling(self) -> Iterator[int]:
+        """The longest first, where that is how they go; else none."""
+        return iter(())
 
     def clear(self) -> None: ...
 
@@ -192,6 +201,40 @@ class PilotThenRandom(Ready):
 
     def __iter__(self) -> Iterator[int]:
         return (task for task in self._all if task not in self._ahead)
+
+
+class LongestFirst(Ready):
+    """The longest by what is foreseen of each: short ones at the end leave no machine alone.
+
+    Chance orders those that are alike.
+    """
+
+    def __init__(
+        self, tasks: Iterable[int], rng: random.Random, seconds: Callable[[int], float]
+    ) -> None:
+        self._seconds = seconds
+        self._rising = list(tasks)
+        rng.shuffle(self._rising)
+        self._rising.sort(key=seconds)
+
+    def add(self, task: int) -> None:
+        insort(self._rising, task, key=self._seconds)
+
+    def take(self) -> int | None:
+        return self._rising.pop() if self._rising else None
+
+    def take_within(self, seconds: float, /) -> int | None:
+        place = bisect_right(self._rising, seconds, key=self._seconds)
+        return self._rising.pop(place - 1) if place else None
+
+    def falling(self) -> Iterator[int]:
+        return reversed(self._rising)
+
+    def clear(self) -> None:
+        self._rising = []
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rising)
 
 
 class ByRank(Ready):

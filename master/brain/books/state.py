@@ -19,9 +19,12 @@ from bats.master.brain.books.machine_pool import MachinePool
 from bats.master.brain.books.phase import MOVES, Phase
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
+from bats.master.brain.books.ready import AtRandom, LongestFirst
 from bats.master.brain.books.taskbook import TaskBook
+from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
 from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.learning.regression import SAME, SHORTEST_SECONDS, UNTRIED, Line
+from bats.master.brain.learning.runtime_law import change_in_words
 from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.schedules import Schedule
@@ -104,11 +107,12 @@ class ClusterState:
 class Sample:
     """The state of the sampling phase."""
 
-    __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
+    __slots__ = ("hired", "left", "machines", "observed", "open", "pairs", "replicated", "size")
 
     def __init__(self, size: int, clusters: int) -> None:
         self.size = size  # n: how many distinct tasks
         self.pairs = 0  # how many tasks are to run on every cluster
+        self.machines = [0] * clusters  # that it began with
         self.replicated: list[TaskId] = []
         self.left: list[list[TaskId]] = [[] for _ in range(clusters)]  # still to be sent there
         self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet
@@ -153,6 +157,8 @@ class Run:
         self.ledger = Ledger(settings.budget)
         self.canonical = RuntimeProfile()
         self.steps = None if order is None else StepProfiles(len(order.graph.steps))
+        bag = settings.parameters and order is None
+        self.seeker = LawSeeker(settings.parameters) if bag else None
         self.sample: Sample | None = None
         self.schedules: tuple[Schedule, ...] = ()
         self.choice = Choice(settings.budget, settings.cushion)
@@ -267,6 +273,8 @@ class Run:
         machine.done_count += 1
         machine.done_seconds += seconds
         cluster = self.clusters[machine.cluster]
+        if self.seeker is not None:
+            self.seeker.see(task, machine.cluster, seconds)
         if self.steps is not None and self.tasks.order is not None:
             self.steps.add(self.tasks.order.step_of(task), machine.cluster, seconds)
         if self.phase is Phase.SAMPLING and self.sample is not None:
@@ -278,6 +286,26 @@ class Run:
                 ratio = cluster.profile.mean_done / self.canonical.mean_done
                 cluster.line = replace(UNTRIED, beta1=ratio)
             self.canonical.add(self.to_canonical(machine.cluster, seconds))
+
+    @property
+    def foreseen(self) -> Foreseen | None:
+        """The runtimes that parameters foretell; None while no law is known to hold."""
+        return None if self.seeker is None else self.seeker.found
+
+    def look_for_law(self) -> None:
+        """Look for a law of runtimes, where so many more are known; by it the longest go first."""
+        if self.seeker is None or not self.seeker.due or self.phase is Phase.SAMPLING:
+            return
+        before = self.foreseen
+        self.seeker.look(self.to_canonical)
+        now = self.foreseen
+        if now is not None:
+            seconds = now.seconds.tolist()
+            self.tasks.arrange(lambda tasks: LongestFirst(tasks, self.rng, seconds.__getitem__))
+        elif before is not None:
+            self.tasks.arrange(lambda tasks: AtRandom(tasks, self.rng))
+        if words := change_in_words(before.law if before else None, now.law if now else None):
+            self.say(words)
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""

@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import Final
@@ -10,8 +10,7 @@ from typing import Final
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.precedence import Precedence
-from bats.master.brain.books.ready import ByRank, drawn
-from bats.master.brain.protocol.events import Order
+from bats.master.brain.books.ready import ByRank, Ready, drawn
 
 
 class TaskState(IntEnum):
@@ -108,7 +107,6 @@ class TaskBook:
         "_attempts",
         "_pooled",
         "_ready",
-        "_rng",
         "counts",
         "failures",
         "in_flight",
@@ -129,7 +127,6 @@ class TaskBook:
         self._pooled = bytearray(b"\1") * tasks  # whether a task can be drawn, or has ended since
         if order is not None:
             begin = self._block(order)
-        self._rng = rng
         self._ready = drawn(order, begin, rng)
         self.running: dict[TaskId, list[Attempt]] = {}
         self.in_flight = 0  # attempts that run or are queued on a machine
@@ -168,13 +165,20 @@ class TaskBook:
     def unfinished(self) -> int:
         return self.waiting + self.counts[TaskState.RUNNING]
 
-    def draw(self) -> TaskId | None:
-        """Take the next of the ready tasks; None when there is none."""
-        while (task := self._ready.take()) is not None:
+    def draw(self, within: float | None = None) -> TaskId | None:
+        """Take the next of the ready tasks, or the longest within so long; None without one."""
+        ready = self._ready
+        while (task := ready.take() if within is None else ready.take_within(within)) is not None:
             self._pooled[task] = False
             if self.states[task] == TaskState.WAITING:
                 return TaskId(task)
         return None
+
+    @property
+    def longest(self) -> TaskId | None:
+        """The next of the ready tasks where the longest goes first; else nobody knows."""
+        waiting = (t for t in self._ready.falling() if self.states[t] == TaskState.WAITING)
+        return next(map(TaskId, waiting), None)
 
     def undraw(self, task: TaskId) -> None:
         """A drawn task that was not sent can be drawn again, if it still waits."""
@@ -315,14 +319,12 @@ class TaskBook:
         if self.states[task] == TaskState.FAILED and task not in self.running:
             self.retry(task)
 
-    def arrange(self, by: Order, ranks: Sequence[float]) -> None:
-        """Draw ready tasks by these ranks from now on, or at random; without an order at random."""
+    def arrange(self, arranged: Callable[[Sequence[int]], Ready]) -> None:
+        """Draw ready tasks in this way from now on."""
         ready = [task for task in self._ready if self.states[task] == TaskState.WAITING]
         for task in self._ready:
-            self._pooled[task] = False
-        for task in ready:
-            self._pooled[task] = True
-        self._ready = drawn(self.order, ready, self._rng, by, ranks)
+            self._pooled[task] = self.states[task] == TaskState.WAITING
+        self._ready = arranged(ready)
 
     @property
     def ranked(self) -> ByRank | None:

@@ -26,6 +26,6 @@ def caveat(n: int, N: int) -> str | None:
         return f"the sample has {n} tasks, fewer than the {FEW} that estimates lean on"
     if n > LARGEST_SHARE * N:
         return (
-            f"the sample is {n} of {N} tasks; estimates are meant for at most {LARGEST_SHARE:.0%}"
+            f"the sample is {n} of {N} tasks: what is told of the rest of so small a bag is rough"
         )
     return None

@@ -16,7 +16,14 @@ from bats.common.offering import Offering
 from bats.master.brain.policies.paid_time import Copies, PaidTime
 from bats.master.brain.protocol.settings import ASK
 from bats.master.brain.views import investments
-from bats.master.brain.views.investments import LIKELY, QUANTILE, elapsed, fits, lengths
+from bats.master.brain.views.investments import (
+    LIKELY,
+    QUANTILE,
+    fits,
+    lasts,
+    lengths,
+    next_seconds,
+)
 from bats.master.brain.views.readonly import (
     ClusterView,
     MachineState,
@@ -59,7 +66,7 @@ class Investing(PaidTime):
             return SOONEST_SECONDS
         if not _affordable(run, machine, known) and not _nothing_better(run, machine, known):
             return None
-        return (1 + SLACK) * known.mean_done
+        return (1 + SLACK) * next_seconds(run, machine)
 
     def to_sample(self, run: RunView, machine: MachineView) -> float | None:
         """Seconds to begin a task of the sample: its first step."""
@@ -133,7 +140,7 @@ def reach(run: RunView, machine: MachineView) -> float:
     for attempt in machine.active.values():
         tau = run.now - attempt.since
         known = lengths(run, machine.cluster)
-        likely = known.tail_mean(elapsed(run, machine, attempt)) if known.count else 0.0
+        likely = lasts(run, machine, attempt) if known.count else 0.0
         step = (1 + SLACK) * likely - tau
         if step <= SLACK * tau or not known.count:
             step = max(STEP * tau, SOONEST_SECONDS)
@@ -180,7 +187,7 @@ def _affordable(run: RunView, machine: MachineView, known: ProfileView) -> bool:
     if left > PLENTY * each * (1 + sum(len(group) for group in run.pool.living)):
         return True
     expected, variance = investments.owed(run)
-    length = known.mean_done
+    length = next_seconds(run, machine)
     deviation = known.spread * length
     paid = max(0.0, machine.stop_by(run.now) - run.now)
     expected += max(0.0, length - paid) * rate

@@ -44,6 +44,7 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.graph import Graph, graph_from
 from bats.master.brain.protocol.numbering import from_journal
+from bats.master.brain.protocol.parameters import parameters_from, parameters_to_plain
 from bats.master.brain.protocol.settings import Sampling, Settings
 
 FORMAT: Final = 1
@@ -179,6 +180,8 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
             value = str(value)
         elif isinstance(value, Graph):
             value = value.to_plain()
+        elif part.name == "parameters":
+            value = parameters_to_plain(value)
         elif part.name == "offerings":
             value = [
                 {f.name: _copy(getattr(offering, f.name)) for f in fields(offering)}
@@ -200,6 +203,7 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values["known"] = tuple(map(tuple, values["known"]))
     values["learned"] = tuple(map(tuple, values.get("learned", ())))
     values["learned_weight"] = tuple(values.get("learned_weight", ()))
+    values["parameters"] = parameters_from(values.get("parameters", ()))
     if values.get("graph") is not None:
         values["graph"] = graph_from(values["graph"])
     values["offerings"] = tuple(

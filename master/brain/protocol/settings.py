@@ -9,6 +9,7 @@ from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph
+from bats.master.brain.protocol.parameters import Parameters
 
 
 class Sampling(enum.StrEnum):
@@ -63,6 +64,7 @@ class Settings:
     numbers_after: MachineId = _FROM_ONE  # the machines it asks for are numbered on from there
     seed: int = 0
     graph: Graph | None = None  # which tasks wait for which; None: none does
+    parameters: Parameters = ()  # of the sweep: runtimes may follow from them
     open: bool = False  # whether tasks may be added; `tasks` are those of its beginning
 
     @property

@@ -43,6 +43,7 @@ def sampled(run: Run) -> None:
         names = ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else "")
         run.say(f"nothing is known yet of {names}: a task of theirs counts as an average one")
     run.move(Phase.CHOOSING)
+    run.look_for_law()
     if run.settings.budget is None and not run.provisioner.learns_on:
         run.ledger.limit = run.ledger.committed
     offer(run)

@@ -12,6 +12,7 @@ from bats.master.brain.protocol.commands import KillTask, Record, RunTasks
 from bats.master.brain.protocol.events import AnyEnding, Cause, Collecting, Ended, Ending
 from bats.master.brain.rules import pausing, sampling, standstill
 from bats.master.brain.rules.machines import hiring, replicating, reserving
+from bats.master.brain.views import investments
 
 AHEAD_SECONDS: Final = 0.1  # work queued on a machine, to bridge the way to the master and back
 MOST_AHEAD: Final = 512
@@ -93,7 +94,8 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
         if not pools.begins(run, machine):
             return None
     if run.tasks.ready and not _may_begin(run, machine):
-        return None
+        fitting = _fitting(run, machine)
+        return None if fitting is None else run.tasks.send(fitting, machine.id)
     drawn = run.tasks.draw()
     if drawn is not None:
         return run.tasks.send(drawn, machine.id)
@@ -107,10 +109,17 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
 def _may_begin(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
         return True
-    paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine)
+    paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine.cluster)
     return reserving.begins(
         run, machine, run.provisioner.time.to_begin(run, machine, paid_only=paid_only)
     )
+
+
+def _fitting(run: Run, machine: Machine) -> TaskId | None:
+    """The longest task that should end in time that is billed anyway, where a law tells which."""
+    if run.phase is Phase.SAMPLING:
+        return None
+    return run.tasks.draw(within=investments.idle_seconds(run, machine))
 
 
 def _may_sample(run: Run, machine: Machine) -> bool:

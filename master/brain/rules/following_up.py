@@ -29,6 +29,7 @@ from bats.master.brain.rules.machines import (
 def follow_up(run: Run) -> None:
     """Decide what is due by now; ask to be woken when more will be."""
     _settle_phase(run)
+    run.look_for_law()
     _look_at_due(run)
     looked = run.now >= run.next_monitor and _is_looked_after(run)
     if looked:
@@ -43,6 +44,7 @@ def follow_up(run: Run) -> None:
         run.pool.hungry.update(run.pool.idle)
     for machine_id in list(run.pool.hungry):
         dispatch.fill(run, run.pool.machines[machine_id])
+    early_hiring.call_back(run)
     replicating.see_the_tail(run)
     if run.phase in dispatch.BUSY_PHASES and not run.tasks.waiting:
         carrying_out.call_off(run)

@@ -5,6 +5,7 @@ from typing import Final
 from bats.common.messages import TaskId
 from bats.common.units import counted
 from bats.master.brain.books.phase import Phase
+from bats.master.brain.books.ready import drawn
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.graphs.ranks import through_barriers
@@ -94,9 +95,11 @@ def _arrange(run: Run) -> None:
     run.ranked_at = run.tasks.done
     ranks: list[float] = []
     order = run.tasks.order
-    if order is not None and run.order is not Order.RANDOM:
+    if order is None:
+        return  # the tasks of a bag have no ranks: chance or a law says which is next
+    if run.order is not Order.RANDOM:
         ranks = through_barriers(order.graph, order.in_order(), task_seconds(run, order.graph))
-    run.tasks.arrange(run.order, ranks)
+    run.tasks.arrange(lambda tasks: drawn(order, tasks, run.rng, run.order, ranks))
 
 
 _WORDS: Final = {

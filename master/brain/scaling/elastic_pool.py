@@ -163,9 +163,9 @@ class ElasticPool(Pool):
         cost = self.cost
         for kind, (have, want) in enumerate(zip(self.supply, wanted, strict=True)):
             for _ in range(min(want - have, room[kind])):
+                if self.budget is not None and cost + self.kinds[kind].price > self.budget:
+                    break
                 cost = Money(cost + self.kinds[kind].price)
-                if self.budget is not None and cost > self.budget:
-                    return
                 number = len(self.speeds)
                 self.speeds.append(self.kinds[kind].speed)
                 self._machines[number] = Machine(number, kind, self.now)

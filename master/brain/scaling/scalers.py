@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
+from bats.master.brain.placement.placer import Placer
+from bats.master.brain.placement.placers import placer
 from bats.master.brain.scaling.adapt import Adapt
+from bats.master.brain.scaling.budgets.pfa import PFA
+from bats.master.brain.scaling.budgets.planned_tasks import PlannedTasks
+from bats.master.brain.scaling.budgets.plf import PLF
+from bats.master.brain.scaling.budgets.scf import SCF
 from bats.master.brain.scaling.conpaas import ConPaaS
 from bats.master.brain.scaling.constant import Constant
 from bats.master.brain.scaling.hist import Hist
@@ -23,7 +29,18 @@ SCALERS: Final[Mapping[str, Callable[..., Scaler]]] = {
     "conpaas": ConPaaS,
     "plan": Plan,
     "token": Token,
+    "plf": PLF,
+    "scf": SCF,
+    "pfa": PFA,
 }
+
+WITH_BUDGET: Final = ("plf", "scf", "pfa")
+"""Those that spend money for an interval on several kinds of machines."""
+
+
+def placing(of: Scaler, usual: str) -> Placer:
+    """The placement that goes with a scaler: its own where it plans tasks, else the usual one."""
+    return of if isinstance(of, PlannedTasks) else placer(usual)
 
 
 def scaler(name: str, **knobs: float) -> Scaler:

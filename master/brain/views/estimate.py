@@ -39,7 +39,10 @@ def estimate(run: RunView) -> Estimate:
     noise = noise if left.noise is None else left.noise
     residual = Residual(sample)
     longer = fmean(sample) / known.mean_done
-    return Estimate(residual, spread, longer, noise, _waiting(run, residual))
+    waiting = _waiting(run, residual)
+    if run.foreseen is not None:
+        waiting = left.tasks / longer  # the law knows those that still run
+    return Estimate(residual, spread, longer, noise, waiting)
 
 
 def typical_seconds(run: RunView, c: ClusterView) -> float:

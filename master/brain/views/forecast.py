@@ -22,7 +22,13 @@ from bats.master.brain.prediction.predictors import Question, Standing, predict
 from bats.master.brain.views.known_runtimes import known_runtimes, longer_than
 from bats.master.brain.views.order.order_left import order_left, step_samples
 from bats.master.brain.views.outlook import pace
-from bats.master.brain.views.readonly import MachineState, MachineView, Phase, RunView
+from bats.master.brain.views.readonly import (
+    MachineState,
+    MachineView,
+    Phase,
+    RunView,
+    TaskState,
+)
 
 
 def promised(run: RunView) -> tuple[Schedule, ...]:
@@ -207,6 +213,8 @@ class Known:
     budget: Money | None  # the user's own
     due_at: float | None
     steps: tuple[tuple[int, tuple[float, ...]], ...] = ()  # of a workflow: tasks, known runtimes
+    expected: tuple[float, ...] = ()  # of each task that is not done, by a law; 0.0 of the others
+    ratios: tuple[float, ...] = ()  # of runtimes to what the law expects of them
 
 
 def foreknown(run: RunView) -> Known:
@@ -231,7 +239,19 @@ def foreknown(run: RunView) -> Known:
         run.choice.budget,
         run.due_at,
         _steps(run),
+        *_by_law(run),
     )
+
+
+def _by_law(run: RunView) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if run.foreseen is None:
+        return (), ()
+    wanted = (TaskState.WAITING, TaskState.RUNNING)
+    expected = (
+        seconds if state in wanted else 0.0
+        for seconds, state in zip(run.foreseen.seconds.tolist(), run.tasks.states, strict=True)
+    )
+    return tuple(expected), run.foreseen.law.ratios
 
 
 def _steps(run: RunView) -> tuple[tuple[int, tuple[float, ...]], ...]:

@@ -40,13 +40,22 @@ def elapsed(run: RunView, machine: MachineView, attempt: AttemptView) -> float:
     return max(tau, run.clusters[machine.cluster].line.convert(stopped)) if stopped else tau
 
 
+def lasts(run: RunView, machine: MachineView, attempt: AttemptView) -> float:
+    """The time that it should take in all; no more than it has where nobody knows."""
+    tau = elapsed(run, machine, attempt)
+    known, line = lengths(run, machine.cluster), run.clusters[machine.cluster].line
+    if run.foreseen is not None:
+        return max(tau, line.convert(run.foreseen.lasts(attempt.task, line.back(tau))))
+    return known.tail_mean(tau) if known.count else tau
+
+
 def length(run: RunView, machine: MachineView, attempt: AttemptView) -> float | None:
     """The time of a running task in all; None while nothing is known to compare it with."""
     known = lengths(run, machine.cluster)
     if not known.count:
         return None
     tau = elapsed(run, machine, attempt)
-    likely = known.tail_mean(tau)
+    likely = lasts(run, machine, attempt)
     return likely if likely > tau else tau + known.mean_done
 
 
@@ -154,8 +163,25 @@ def _spare_seconds(run: RunView, machine: MachineView, busy: float) -> float:
 # --- whether to begin ----------------------------------------------------------------------------
 
 
+def next_seconds(run: RunView, machine: MachineView) -> float:
+    """The time that the next task should take here; something must be known."""
+    task = run.tasks.longest
+    if run.foreseen is not None and task is not None:
+        return run.clusters[machine.cluster].line.convert(float(run.foreseen.seconds[task]))
+    return lengths(run, machine.cluster).mean_done
+
+
+def idle_seconds(run: RunView, machine: MachineView) -> float:
+    """The time that is billed anyway, on the canonical cluster."""
+    seconds = machine.idle_until(run.now) - run.now
+    return run.clusters[machine.cluster].line.back(seconds) if seconds > 0 else 0.0
+
+
 def fits(run: RunView, machine: MachineView) -> bool:
-    """True if one more task should end in the time that is billed anyway."""
+    """True if the next task should end in the time that is billed anyway."""
+    task = run.tasks.longest
+    if run.foreseen is not None and task is not None:
+        return run.foreseen.share_within(task, idle_seconds(run, machine)) >= LIKELY
     return _share_within(run, machine, machine.idle_until(run.now)) >= LIKELY
 
 
@@ -242,7 +268,11 @@ def estimate_of(run: RunView, copy: AttemptView) -> tuple[float, float]:
     """(ts - τs, tc) of one copy."""
     source = run.pool.machines[copy.machine]
     tau = run.now - copy.since if copy.task in source.active else 0.0
-    tc = run.canonical.tail_mean(run.to_canonical(source.cluster, tau) if tau else 0.0)
+    canonical = run.to_canonical(source.cluster, tau) if tau else 0.0
+    if run.foreseen is not None:
+        tc = run.foreseen.lasts(copy.task, canonical)
+    else:
+        tc = run.canonical.tail_mean(canonical)
     ts = converter(run, source.cluster)(tc)
     remaining = max(0.0, ts - tau)
     if source.state is not MachineState.UP:

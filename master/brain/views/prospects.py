@@ -234,10 +234,16 @@ def supplies(run: RunView, by_now: Estimate, *, hiring: bool) -> list[Supply]:
             scale = by_now.residual.mean / T
             running = [a for m in machines for a in m.active.values()]
             taus = [run.now - a.since for a in running]
-            left = [
-                by_now.residual.lasts(max(tau * scale, run.outlasted(a.task))) / scale - tau
-                for a, tau in zip(running, taus, strict=True)
-            ]
+            if run.foreseen is not None:
+                lengths = (
+                    investments.length(run, m, a) for m in machines for a in m.active.values()
+                )
+                left = [(whole or 0.0) - tau for whole, tau in zip(lengths, taus, strict=True)]
+            else:
+                left = [
+                    by_now.residual.lasts(max(tau * scale, run.outlasted(a.task))) / scale - tau
+                    for a, tau in zip(running, taus, strict=True)
+                ]
             n = len(machines)
             owed = Money(sum(held for _, held in pairs) * offering.price // n)
             unfit = (

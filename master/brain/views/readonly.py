@@ -15,6 +15,7 @@ from bats.master.brain.books.choice import Told
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.learning.runtime_law import Law
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import Planner
 from bats.master.brain.planning.schedules import Schedule
@@ -30,6 +31,9 @@ from bats.master.brain.views.machine_views import (
 from bats.master.brain.views.task_views import AttemptView, InstancesView, TasksView
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bats.master.brain.policies.provisioning import Provisioner
     from bats.master.brain.policies.replication import Replicator
     from bats.master.brain.policies.samplers import Sampler
@@ -139,6 +143,23 @@ class ChoiceView(Protocol):
         ...
 
 
+class ForeseenView(Protocol):
+    """Runtimes by the law that they follow. All seconds are canonical."""
+
+    @property
+    def law(self) -> Law: ...
+    @property
+    def seconds(self) -> "NDArray[np.float64]":
+        """The mean foreseen of every task."""
+        ...
+
+    def lasts(self, task: int, tau: float) -> float: ...
+    def share_within(self, task: int, seconds: float) -> float: ...
+    def of(self, tasks: Sequence[bool]) -> tuple[float, float]:
+        """The sum over these, and its relative error."""
+        ...
+
+
 class RunView(Protocol):
     """One bag being run."""
 
@@ -189,6 +210,11 @@ class RunView(Protocol):
     @property
     def steps(self) -> StepsView | None:
         """Runtimes by step; None of a bag."""
+        ...
+
+    @property
+    def foreseen(self) -> "ForeseenView | None":
+        """The runtimes that its parameters foretell; None while no law is known to hold."""
         ...
 
     @property

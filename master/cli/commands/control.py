@@ -1,8 +1,8 @@
 """`bats allow`, `cancel`, `pause`: the user's word to a bag; `bats cap`, `placement`: to all."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from bats.master.api.requests import (
     GetCaps,
     GetPlacement,
     LeaveOut,
+    OfBag,
     Pause,
     RemoveCap,
     Resume,
@@ -26,10 +27,15 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.access import has_store
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.caps_table import in_words as caps_in_words
 from bats.master.cli.display.formatting import amount, count, table
+from bats.master.cli.display.overview import caps_in_words
 from bats.master.cli.questions import BagName, ask, bag_argument, change, limits
 from bats.master.client import Bag, Client
+
+if TYPE_CHECKING:
+    from bats.master.bag import Bag as BagOnDisk
+
+R = TypeVar("R")
 
 _MOST_DROPPED: Final = 10_000_000
 _DONE: Final = ("complete", "with failures")
@@ -120,15 +126,22 @@ bats retry 3 --task 17 --task 18
 @click.option("--failed", is_flag=True, help="All that failed or were given up (the default).")
 @click.option("--task", "tasks", type=click.IntRange(0), multiple=True, help="Only this one.")
 @common
-def retry(common: Common, bag: int | str, failed: bool, tasks: tuple[int, ...]) -> None:
-    """Tries failed tasks again, also of a bag that has ended."""
+def retry(common: Common, bag: int | str, failed: bool, tasks: tuple[int, ...]) -> int:
+    """Tries failed tasks again, also of a bag that has ended.
+
+    Where no master runs it is run here, like `bats run`.
+    """
     if failed and tasks:
         raise click.UsageError("--failed means all failed tasks; leave it or --task out.")
-    change(
-        common,
-        Retry(bag, list(tasks) or "failed"),
-        lambda of: f"Bag {of['bag']}: {count(of['tasks'], 'task')} to be tried again.",
-    )
+
+    async def here(there: Bag, _: "BagOnDisk") -> str:
+        return _retried(await there.retry(tasks or None))
+
+    return _by_a_master_or_here(common, Retry(bag, list(tasks) or "failed"), _retried, here)
+
+
+def _retried(facts: replies.Retried) -> str:
+    return f"Bag {facts['bag']}: {count(facts['tasks'], 'task')} to be tried again."
 
 
 @command(
@@ -214,13 +227,15 @@ def resume(common: Common, bag: int | str | None) -> int:
     """
     if bag is None:
         bag = to_resume(ask(common, GetBags())["bags"])
-    try:
-        change(common, Resume(bag), _resumed)
-    except UnreachableError:
-        if common.access or not has_store(common):
-            raise
-        return _here(common, bag)
-    return 0
+
+    async def here(there: Bag, known: "BagOnDisk") -> str:
+        from bats.master.bag import OPEN, PAUSED
+
+        if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves
+            await there.resume()
+        return f"bag {there.number} ({known.name}) goes on"
+
+    return _by_a_master_or_here(common, Resume(bag), _resumed, here)
 
 
 def _resumed(facts: replies.Told) -> str:
@@ -235,9 +250,29 @@ def to_resume(bags: Sequence[replies.BagLine]) -> int | str:
     return "last"
 
 
-def _here(common: Common, bag: int | str) -> int:
-    """Under a master of this process's own."""
-    from bats.master.bag import OPEN, PAUSED, read_bag
+def _by_a_master_or_here(
+    common: Common,
+    request: OfBag[R],
+    words: Callable[[R], str],
+    here: "Callable[[Bag, BagOnDisk], Awaitable[str]]",
+) -> int:
+    """The exit code of a change by the master that runs; else here, by one of this process's own.
+
+    `here` has that one do it, and says so.
+    """
+    try:
+        change(common, request, words)
+    except UnreachableError:
+        if common.access or not has_store(common):
+            raise
+        return _here(common, request.bag, here)
+    return 0
+
+
+def _here(
+    common: Common, bag: int | str, go_on: "Callable[[Bag, BagOnDisk], Awaitable[str]]"
+) -> int:
+    from bats.master.bag import read_bag
     from bats.master.cli.own_master import Place, Run, is_person
     from bats.master.queries.question import find_bag
     from bats.master.store.reader import Reader
@@ -247,9 +282,7 @@ def _here(common: Common, bag: int | str) -> int:
         known = read_bag(reader, number)
 
     async def begun(client: Client, _: str) -> int:
-        if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves
-            await Bag(client, number).resume()
-        common.note(f"bag {number} ({known.name}) goes on")
+        common.note(await go_on(Bag(client, number), known))
         return number
 
     settings = known.settings

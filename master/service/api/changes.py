@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from bats.common.errors import CannotBeMetError, UsageError, quoted
-from bats.common.messages import TaskId
+from bats.common.messages import BagId, TaskId
 from bats.common.money import Money, show
 from bats.master.api import replies
 from bats.master.api.reading import takes
@@ -28,7 +28,7 @@ from bats.master.api.requests import (
     Submit,
     Weigh,
 )
-from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING
+from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING, Bag
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import (
@@ -65,17 +65,12 @@ async def submit(call: Call, want: Submit) -> replies.Submitted:
     service = call.service
     if service.trouble:
         raise UsageError(service.trouble)
-    loop = asyncio.get_running_loop()
     number = service.store.new_bag()
-    after = [await call.bag(one) for one in want.after or ()]
-    bag = await loop.run_in_executor(None, bag_of, want, number, service.options, after)
-    bag = await call.read(partial(experienced, bag))
-    bag.user = call.user
-    if refusal := service.bags.caps.refusal(bag):
-        raise CannotBeMetError(refusal)
-    await loop.run_in_executor(None, make_output_folder, bag)
-    if missing := [name for name, sha, *_ in bag.inputs if not service.blobs.has(sha)]:
-        raise UsageError(f"The input {missing[0]} has not been sent to the master.")
+    try:
+        bag = await _accepted(call, want, number)
+    except BaseException:
+        service.store.give_back(number)
+        raise
     waits = service.bags.caps.delay(bag)
     service.bags.submit(bag)
     await service.committed()
@@ -87,6 +82,21 @@ async def submit(call: Call, want: Submit) -> replies.Submitted:
         "state": bag.state,
         "waits": waits,
     }
+
+
+async def _accepted(call: Call, want: Submit, number: BagId) -> Bag:
+    """The bag that is asked for. Raises what refuses it."""
+    service, loop = call.service, asyncio.get_running_loop()
+    after = [await call.bag(one) for one in want.after or ()]
+    bag = await loop.run_in_executor(None, bag_of, want, number, service.options, after)
+    bag = await call.read(partial(experienced, bag))
+    bag.user = call.user
+    if refusal := service.bags.caps.refusal(bag):
+        raise CannotBeMetError(refusal)
+    await loop.run_in_executor(None, make_output_folder, bag)
+    if missing := [name for name, sha, *_ in bag.inputs if not service.blobs.has(sha)]:
+        raise UsageError(f"The input {missing[0]} has not been sent to the master.")
+    return bag
 
 
 @takes(Release)

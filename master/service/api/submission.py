@@ -18,6 +18,7 @@ from bats.master.bag import HELD, QUEUED, Bag, Standing
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
+from bats.master.brain.protocol.parameters import MOST_TASKS, Parameters, parameters_of
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.unreliable import notation
 from bats.master.brain.views.told.refusals import pays_for_nothing
@@ -209,8 +210,17 @@ def _settings(
         currency=value("currency", options.currency),
         seed=value("seed", usual.seed),
         graph=sweep.graph,
+        parameters=_parameters(sweep),
         open=sweep.open,
     )
+
+
+def _parameters(sweep: Work) -> Parameters:
+    """The values of each parameter, task by task, unless more will come: runtimes may follow."""
+    if isinstance(sweep, Workflow) or sweep.open or sweep.count > MOST_TASKS:
+        return ()
+    rows = [sweep.space.values(index) for index in range(sweep.count)]
+    return parameters_of(dict(zip(sweep.names, zip(*rows, strict=True), strict=True)))
 
 
 def _inputs(written: Any) -> tuple[tuple[str, str, int, int], ...] | None:

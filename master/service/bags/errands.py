@@ -1,7 +1,6 @@
 """Commands of a bag's engine, carried out: all but recording results, which its runner does.
 
-What costs money or ends machines is done only once the event behind it is durable; what workers
-are told to run or kill goes out at once, for a restart finds out from them what they hold.
+What costs money, ends machines or runs tasks is done only once the event behind it is durable.
 """
 
 import asyncio
@@ -80,19 +79,12 @@ class Errands:
         self._around.freed(self._runner, machine)
 
     def run_tasks(self, command: RunTasks) -> None:
-        """Give tasks at once; those that wait for others, when what they wait for is durable."""
-        if self._bag.settings.graph is None:
-            self._workers.run(command.machine, self._runner, command.orders)
-        else:
-            machine, orders = command.machine, command.orders
-            self._store.then(lambda: self._workers.run(machine, self._runner, orders))
+        patient = self._engine.queues(command.machine, len(command.orders))
+        self._workers.run(command.machine, self._runner, command.orders, patient=patient)
 
     def kill_task(self, command: KillTask) -> None:
         attempt = AttemptId(self._bag.id, command.task, command.attempt)
-        if self._bag.settings.graph is None:
-            self._workers.kill(command.machine, attempt)
-        else:  # never before the order to run it
-            self._store.then(lambda: self._workers.kill(command.machine, attempt))
+        self._workers.kill(command.machine, attempt)
         self._runner.collection.cancel(command.machine, command.task, command.attempt)
 
     def renew_lease(self, command: RenewLease) -> None:

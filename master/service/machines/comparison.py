@@ -36,7 +36,7 @@ class Comparison:
 
     def look(self, worker: Worker, beat: Heartbeat) -> None:
         """Compare; what has not agreed for two heartbeats is mended."""
-        if not beat.whole or self._workers.paused or worker.orders or worker.kills:
+        if not beat.whole or self._workers.paused or worker.awaits_word:
             return
         ours = self._books.held(worker)
         if ours is None:

@@ -1,9 +1,13 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
 from bats.common.resources import Resources
+
+Kind = tuple[int, TaskId | None]
+"""The step of a task, and the task itself if it is brought files that no other is."""
 
 
 class Work(Protocol):
@@ -12,15 +16,27 @@ class Work(Protocol):
     @property
     def id(self) -> BagId: ...
 
-    def spec(self, worker: "Worker", step: int) -> BagSpec:
+    def spec(self, worker: "Worker", kind: Kind) -> BagSpec:
         """The orders that follow are to be carried out like this."""
         ...
 
-    def step(self, task: TaskId) -> int:
-        """The number of its step: tasks of a step are all carried out alike."""
+    def kind(self, task: TaskId) -> Kind:
+        """Tasks of one kind are all carried out alike."""
         ...
 
     def values(self, task: TaskId) -> tuple[str, ...]: ...
+
+
+@dataclass(slots=True)
+class Letter:
+    """Orders and kills for a worker; orders go first, for kills may be about them."""
+
+    orders: dict[Work, list[tuple[TaskId, int]]] = field(default_factory=dict)
+    kills: list[AttemptId] = field(default_factory=list)
+    patient: bool = True  # nothing stands still there while it waits
+
+    def __bool__(self) -> bool:
+        return bool(self.orders or self.kills)
 
 
 class Worker:
@@ -29,20 +45,20 @@ class Worker:
         "holding",
         "host",
         "incarnation",
-        "kills",
+        "kinds",
+        "letter",
         "limits",
         "machine",
         "odd",
         "odd_beats",
         "offering",
-        "orders",
         "owed",
         "pid",
         "route",
         "running",
+        "sealed",
         "silent",
         "size",
-        "steps",
         "stored",
     )
 
@@ -70,9 +86,19 @@ class Worker:
         self.owed: dict[AttemptId, int] = {}  # files are coming: the serial of its result
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
         self.odd_beats = 0  # for which something has not agreed
-        self.steps: dict[BagId, int] = {}  # whose spec it was told last
-        self.orders: dict[Work, list[tuple[TaskId, int]]] = {}  # to be sent this turn
-        self.kills: list[AttemptId] = []
+        self.kinds: dict[BagId, Kind] = {}  # whose spec it was told last
+        self.letter = Letter()  # of this turn
+        self.sealed = 0  # letters that wait until what they say is durable
+
+    @property
+    def awaits_word(self) -> bool:
+        """True if something was decided that it has not been told yet."""
+        return bool(self.letter) or self.sealed > 0
+
+    def seal(self) -> Letter:
+        letter, self.letter = self.letter, Letter()
+        self.sealed += 1
+        return letter
 
     @property
     def settled(self) -> int:

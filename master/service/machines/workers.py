@@ -1,10 +1,12 @@
 """All workers: who is there over which connection, told in few messages what to do.
 
-What several events of one turn want sent to a worker goes out as one message at its end.
+What several events of one turn want done by a worker goes out together, once these events are
+durable: a master that is killed has given no order that its journal does not know.
 """
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -28,13 +30,12 @@ from bats.common.wire.codec import encode
 from bats.master.api.replies.machine_replies import WorkerLine
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.machines.acknowledgements import Acknowledgements
-from bats.master.service.machines.worker import Work, Worker
+from bats.master.service.machines.worker import Letter, Work, Worker
 from bats.master.service.wire.router import Router
 from bats.master.store.store import Store
 
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
-_MOST_BEHIND: Final = 20_000  # facts that are not durable; then nothing new is begun till they are
 _GLIMPSE_SECONDS: Final = 3.0  # for a worker to say what a task has written
 
 
@@ -51,7 +52,7 @@ class Workers:
         self._by_route: dict[bytes, Worker] = {}
         self._by_machine: dict[MachineId, Worker] = {}
         self._dirty: dict[Worker, None] = {}
-        self._flushing = False
+        self._gathering = False
         self._paused = False
         self._asked: dict[tuple[AttemptId, str, int], list[asyncio.Future[Glimpse]]] = {}
 
@@ -123,14 +124,23 @@ class Workers:
 
     # --- telling ----------------------------------------------------------------------------------
 
-    def run(self, machine: MachineId, work: Work, orders: Iterable[tuple[TaskId, int]]) -> None:
+    def run(
+        self,
+        machine: MachineId,
+        work: Work,
+        orders: Iterable[tuple[TaskId, int]],
+        *,
+        patient: bool = False,
+    ) -> None:
+        """Have tasks run; `patient` when they only queue behind others there."""
         if worker := self._by_machine.get(machine):
-            worker.orders.setdefault(work, []).extend(orders)
+            worker.letter.orders.setdefault(work, []).extend(orders)
+            worker.letter.patient &= patient
             self._touch(worker)
 
     def kill(self, machine: MachineId, attempt: AttemptId) -> None:
         if worker := self._by_machine.get(machine):
-            worker.kills.append(attempt)
+            worker.letter.kills.append(attempt)
             self._touch(worker)
 
     async def look(
@@ -169,7 +179,6 @@ class Workers:
         worker = self._by_machine.get(machine)
         if worker is None or worker.route not in self._by_route:
             return False
-        self._flush_one(worker)
         self._send(worker, Stop(reason))
         return True
 
@@ -177,11 +186,11 @@ class Workers:
         """Begin nothing new while the store cannot write."""
         self._paused = paused
         if not paused:
-            self._flush()
+            self._gather()
 
     @property
     def paused(self) -> bool:
-        return self._paused or self._flushing
+        return self._paused or self._gathering
 
     def acknowledge(self, worker: Worker, serial: int) -> None:
         """Its results up to this serial are durable."""
@@ -197,38 +206,39 @@ class Workers:
 
     def _touch(self, worker: Worker) -> None:
         self._dirty[worker] = None
-        if not self._flushing:
-            self._flushing = True
-            self._loop.call_soon(self._flush)
+        if not self._gathering:
+            self._gathering = True
+            self._loop.call_soon(self._gather)
 
-    def _flush(self) -> None:
-        self._flushing = False
+    def _gather(self) -> None:
+        """Send what this turn has decided, when that is durable."""
+        self._gathering = False
         if self._paused:
             return
-        if self._store.backlog > _MOST_BEHIND:
-            self._flushing = True
-            self._store.then(self._flush)
-            return
         dirty, self._dirty = self._dirty, {}
-        for worker in dirty:
-            self._flush_one(worker)
+        letters = [(worker, worker.seal()) for worker in dirty]
+        if letters:
+            patient = all(letter.patient for _, letter in letters)
+            self._store.then(partial(self._deliver, letters), patient=patient)
 
-    def _flush_one(self, worker: Worker) -> None:
-        if worker.orders:
-            orders, worker.orders = worker.orders, {}
-            for work, pairs in orders.items():
+    def _deliver(self, letters: Iterable[tuple[Worker, Letter]]) -> None:
+        """Nothing to a connection that is no more: what it held is told over the next."""
+        for worker, letter in letters:
+            worker.sealed -= 1
+            if self._by_machine.get(worker.machine) is not worker:
+                continue
+            for work, pairs in letter.orders.items():
                 self._send_orders(worker, work, pairs)
-        if worker.kills:
-            kills, worker.kills = worker.kills, []
-            self._router.send(worker.route, encode(Kill(tuple(kills))))
+            if letter.kills:
+                self._router.send(worker.route, encode(Kill(tuple(letter.kills))))
 
     def _send_orders(self, worker: Worker, work: Work, pairs: list[tuple[TaskId, int]]) -> None:
         bag, values = work.id, work.values
-        for step, of_step in groupby(pairs, key=lambda pair: work.step(pair[0])):
-            orders = [Order(task, number, values(task)) for task, number in of_step]
-            if worker.steps.get(bag) != step:
-                worker.steps[bag] = step
-                self._router.send(worker.route, encode(work.spec(worker, step)))
+        for kind, alike in groupby(pairs, key=lambda pair: work.kind(pair[0])):
+            orders = [Order(task, number, values(task)) for task, number in alike]
+            if worker.kinds.get(bag) != kind:
+                worker.kinds[bag] = kind
+                self._router.send(worker.route, encode(work.spec(worker, kind)))
             for start in range(0, len(orders), _MOST_ORDERS):
                 self._send_run(worker.route, bag, orders[start : start + _MOST_ORDERS])
 

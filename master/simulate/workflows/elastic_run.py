@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from itertools import count
+from typing import Final
 
 from bats.common.money import Money
 from bats.master.brain.elasticity.charges import accounted_hours, charged_hours
@@ -20,6 +21,10 @@ from bats.master.simulate.workflows.pool_run import Stay
 
 Boot = Callable[[], float]
 """The seconds that the next machine takes to boot."""
+
+
+class StuckError(Exception):
+    """A run that would never end."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,10 @@ class Account:
         return charged_hours(((one.begin, one.end) for one in self.lives), self.most, atu)
 
 
+PATIENCE: Final = 10_000
+"""Looks at workflows of which nothing runs, after which nothing will happen any more."""
+
+
 class _What(IntEnum):
     """Of what happens at one moment the first comes first."""
 
@@ -96,7 +105,10 @@ def run_elastic(
     boot: Boot,
     seed: int = 0,
 ) -> Account:
-    """A pool for each user; they share the machines that there can be."""
+    """A pool for each user; they share the machines that there can be.
+
+    Raises StuckError where scalers leave workflows without the machines that they need.
+    """
     kinds, interval = pools[0].kinds, pools[0].interval
     account = Account([Stay(one.at) for one in coming], kinds, costs=[[] for _ in pools])
     rng = random.Random(seed)
@@ -105,6 +117,7 @@ def run_elastic(
     lives: dict[tuple[int, int], Life] = {}
     left = [len(one.workflow.near) for one in coming]
     unfinished = len(coming)
+    looks = 0  # since a task ended or a workflow came
 
     def put(at: float, what: int, *data: int) -> None:
         heapq.heappush(queue, (at, what, next(order), data))
@@ -142,6 +155,11 @@ def run_elastic(
     put(0.0, _What.LOOK)
     while unfinished:
         now, what, _, data = heapq.heappop(queue)
+        if what in (_What.ENDS, _What.COMES):
+            looks = 0
+        looks += what is _What.LOOK
+        if looks > PATIENCE and _stuck(pools, unfinished):
+            raise StuckError(f"nothing runs, with {unfinished} workflows unfinished")
         match what, data:
             case _What.ENDS, (user, place, number):
                 left[number] -= 1
@@ -164,3 +182,9 @@ def run_elastic(
     for life in lives.values():
         life.end = account.ended
     return account
+
+
+def _stuck(pools: Sequence[ElasticPool], unfinished: int) -> bool:
+    """True if all workflows have come and nothing runs."""
+    come = sum(len(one.present) for one in pools) == unfinished
+    return come and not any(one.free < one.ready for one in pools)

@@ -27,8 +27,11 @@ class WorkLeft:
 
 
 def work_left(run: RunView) -> WorkLeft:
-    """The tasks that are not begun; in a bag each counts as one."""
+    """The tasks that are not begun; in a bag each counts as one, unless a law tells of each."""
     graph, steps, means = run.settings.graph, run.steps, step_means(run)
+    if run.foreseen is not None and run.canonical.count:
+        seconds, noise = run.foreseen.of([s == TaskState.WAITING for s in run.tasks.states])
+        return WorkLeft(seconds / run.canonical.mean_done, noise, ())
     if graph is None or steps is None or not means:
         return WorkLeft(float(run.tasks.waiting), None, ())
     average = run.canonical.mean_done or 1.0

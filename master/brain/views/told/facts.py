@@ -11,6 +11,7 @@ from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.regression import Line
+from bats.master.brain.learning.runtime_law import in_words
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import BagOutcome, Pause
@@ -110,6 +111,16 @@ class PlanFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LawFacts:
+    """The law by which runtimes follow from the sweep's parameters."""
+
+    words: str
+    runtimes: int  # that it was found in
+    explained: float  # of the variance of log runtimes, in those that were left out for that
+    error: float  # the relative error (one σ) of what it foretells of one task
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The numbers behind the plan: what the sample said, what was chosen, what is expected."""
 
@@ -118,6 +129,7 @@ class Explanation:
     cushion: Money
     delta_n: int
     plan: PlanFacts | None
+    law: LawFacts | None
 
 
 def headline(run: Run) -> Headline:
@@ -231,4 +243,12 @@ def explanation(run: Run) -> Explanation:
         run.choice.cushion,
         run.choice.delta_n,
         None if plan is None else PlanFacts(plan.mix, plan.tasks, plan.makespan_seconds, plan.at),
+        _law(run),
     )
+
+
+def _law(run: Run) -> LawFacts | None:
+    if run.foreseen is None:
+        return None
+    law = run.foreseen.law
+    return LawFacts(in_words(law), law.runtimes, law.explained, law.error)
