@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from types import UnionType
@@ -115,6 +115,14 @@ class Sweep:
 
     def step_of(self, _index: int) -> int:
         return 0
+
+    def is_brought(self, _index: int) -> bool:
+        """False: no task leaves files to another."""
+        return False
+
+    def sources(self, _index: int) -> list[tuple[range, Sequence[int]]]:
+        """The tasks whose outputs are its inputs: none."""
+        return []
 
     def values(self, index: int) -> tuple[str, ...]:
         """The values of task `index` (from 0), in the order of `names`."""
