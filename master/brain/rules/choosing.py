@@ -276,7 +276,8 @@ def _offer_less(run: Run, told: Told, less: tuple[Schedule, ...]) -> None:
     The fastest stays what takes all of the budget again.
     """
     (own,) = told.schedules
-    cheaper = tuple(one for one in believable((*less, own)) if one in less and one.cost < own.cost)
+    known = [one for one in less if one.bounds is not None]  # else nothing could be foretold
+    cheaper = tuple(one for one in believable((*known, own)) if one != own and one.cost < own.cost)
     if not cheaper:
         return
     run.choice.offered = replace(told, schedules=cheaper)
