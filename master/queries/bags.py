@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
-from bats.common.messages import BagId, Outcome
+from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import AwaitNews, GetBags, GetStatus
 from bats.master.bag import OPEN, PAUSED, Bag, read_bag, ways_out
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.views.told.view import RunView
 from bats.master.plain_data import plain
+from bats.master.queries.machine_history import by_owner
 from bats.master.queries.question import KnownBag, LiveBag, Question
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow
@@ -24,7 +27,22 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 async def bags(question: Question, _: GetBags) -> replies.Bags:
     running = question.running
     rows = await question.read(partial(_rows, running=frozenset(running)))
-    return {"bags": [_told(row, last, running.get(row.id)) for row, last in rows]}
+    views = {bag: one.engine.view(one.clock()) for bag, one in running.items()}
+    told = [_told(row, last, running.get(row.id), views.get(row.id)) for row, last in rows]
+    if question.live is None:
+        return {"bags": told}
+    shares = question.live.bags.shares()
+    by_bag = {share.bag: share for share in shares.bags}
+    for line in told:
+        if share := by_bag.get(BagId(line["bag"])):
+            line["slots"] = share.slots
+            line["weight"], line["priority"] = share.weight, share.priority
+    currencies = {bag: one.bag.settings.currency for bag, one in running.items()}
+    return {
+        "bags": told,
+        "caps": question.live.bags.caps_told(),
+        "machines": by_owner(views, currencies, shares),
+    }
 
 
 @takes(GetStatus)
@@ -81,7 +99,9 @@ def _last_seen(reader: Reader, row: BagRow) -> replies.RunStatus:
     return {"done": done, "failed": sum(outcomes.values())}
 
 
-def _told(row: BagRow, last: replies.RunStatus, running: LiveBag | None) -> replies.BagLine:
+def _told(
+    row: BagRow, last: replies.RunStatus, running: LiveBag | None, view: RunView | None
+) -> replies.BagLine:
     summary = json.loads(row.summary) if row.summary else {}
     facts: replies.BagLine = {
         "bag": row.id,
@@ -94,13 +114,17 @@ def _told(row: BagRow, last: replies.RunStatus, running: LiveBag | None) -> repl
         "words": summary.get("words", ""),
         "user": summary.get("user", ""),
     }
-    if running is not None:
+    if running is not None and view is not None:
         run = running.engine.headline()
         facts["phase"] = run.phase.value
         facts["done"] = run.done
         facts["failed"] = run.counts[TaskState.FAILED]
+        facts["running"] = view.running
+        facts["spent"], facts["reserved"] = view.spent, view.reserved
+        facts["limit"], facts["currency"] = view.limit, running.bag.settings.currency
+        facts["eta_seconds"] = view.eta_seconds
+        facts["machines"] = sum(not by_hand(MachineId(one.id)) for one in view.machines)
         facts["open"] = run.open
-        facts["spent"] = running.engine.view(running.clock()).spent
         facts["paused"] = _paused(row.id, plain(run.pause))
         facts["held_by_cap"] = run.held_by_cap
         return facts

@@ -1,14 +1,23 @@
-"""Machines of a bag: every one that it had, since when, at what cost and why it is gone."""
+"""Machines of a bag, every one that it had; and those that live, by who pays for them."""
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
-from bats.common.messages import MachineId
+from bats.common.messages import BagId, MachineId
+from bats.common.money import NOTHING, Money
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetMachines
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.household.household import HouseholdView
+from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.views.told.view import MachineView, RunView
 from bats.master.plain_data import plain
 from bats.master.queries.question import LiveBag, Question
 from bats.master.store.rows import MachineRow
+
+BY_HAND: Final = "started by hand"
+"""The name of common machines whose workers say no offering."""
 
 
 @takes(GetMachines)
@@ -38,4 +47,61 @@ def _told(rows: list[MachineRow], at_work: LiveBag | None) -> list[replies.Machi
         facts = plain(row) | living.get(row.id, {"state": "gone"}) | {"number": row.id}
         del facts["public_key"]
         told.append(cast("replies.MachineLine", facts))
+    return told
+
+
+# --- by who pays for them -------------------------------------------------------------------------
+
+
+def by_owner(
+    views: Mapping[BagId, RunView], currencies: Mapping[BagId, str], shares: HouseholdView
+) -> list[replies.OwnedMachines]:
+    """The machines that live: of each bag by offering, then the common ones by kind."""
+    told = []
+    for bag, view in views.items():
+        alive = [one for one in view.machines if not by_hand(MachineId(one.id))]
+        for name in dict.fromkeys(one.cluster for one in alive):
+            own = [one for one in alive if one.cluster == name]
+            told.append(_owned(bag, name, own, currencies[bag]))
+    return told + _common(views, shares)
+
+
+def _owned(
+    bag: BagId, name: str, machines: list[MachineView], currency: str
+) -> replies.OwnedMachines:
+    working = [one for one in machines if one.state == MachineState.UP.value]
+    return {
+        "bag": bag,
+        "offering": name,
+        "machines": len(working),
+        "starting": sum(one.state == MachineState.REQUESTED.value for one in machines),
+        "slots": sum(one.slots for one in working),
+        "running": sum(one.running for one in machines),
+        "spent": Money(sum(one.cost for one in machines)),
+        "currency": currency,
+        "shares": [],
+    }
+
+
+def _common(views: Mapping[BagId, RunView], shares: HouseholdView) -> list[replies.OwnedMachines]:
+    running = {(bag, one.id): one.running for bag, view in views.items() for one in view.machines}
+    told: list[replies.OwnedMachines] = []
+    for kind in dict.fromkeys(one.kind for one in shares.machines):
+        alike = [one for one in shares.machines if one.kind == kind]
+        had = {bag: sum(one.granted.get(bag, 0) for one in alike) for bag in views}
+        told.append(
+            {
+                "bag": None,
+                "offering": kind or BY_HAND,
+                "machines": len(alike),
+                "starting": 0,
+                "slots": sum(one.slots for one in alike),
+                "running": sum(
+                    running.get((bag, one.machine), 0) for one in alike for bag in views
+                ),
+                "spent": NOTHING,
+                "currency": "",
+                "shares": [{"bag": bag, "slots": slots} for bag, slots in had.items() if slots],
+            }
+        )
     return told

@@ -8,8 +8,10 @@ from typing import Any, Final, Protocol, TypeVar
 
 from bats.common.errors import StoreDamagedError, UnreachableError, UsageError, quoted
 from bats.common.messages import BagId, MachineId, TaskId
+from bats.master.api.replies import CapLine
 from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
+from bats.master.brain.household.household import HouseholdView
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.queries.replay import BagAtRest
 from bats.master.store.reader import Reader
@@ -72,6 +74,14 @@ class LiveBags(Protocol):
     def running(self) -> Mapping[BagId, LiveBag]: ...
     @property
     def changed(self) -> asyncio.Event: ...
+    def shares(self) -> HouseholdView:
+        """The common machines, and which bag has what of them."""
+        ...
+
+    def caps_told(self) -> list[CapLine]:
+        """The caps over all bags, with what is left of them."""
+        ...
+
     def waits_for(self, bag: Bag) -> Sequence[BagId]:
         """Bags that have not ended, and that it is to begin after."""
         ...

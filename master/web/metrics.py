@@ -54,6 +54,12 @@ def metrics(snapshot: Mapping[str, Any], views: Mapping[BagId, RunView]) -> str:
     one("bags_waiting", "gauge", "Bags that wait for their turn.", len(snapshot["queued_bags"]))
     one("bags_paused", "gauge", "Bags that wait to be resumed.", len(snapshot["paused_bags"]))
     one("bags_running", "gauge", "Bags that run.", len(snapshot["running_bags"]))
+    add(
+        "shared_slots",
+        "gauge",
+        "Slots of common machines that a bag has.",
+        [({"bag": one["bag"]}, one["slots"]) for one in snapshot["shares"]],
+    )
     for name, words, key in _OF_CAPS:
         add(name, "gauge", words, [(_cap(line), line[key] / UNITS) for line in snapshot["caps"]])
     for name, kind, words, samples in _OF_BAGS:

@@ -26,6 +26,7 @@ ADDRESS: Final = "web.url"  # in the state folder: where the page is, token and 
 
 _STATIC: Final = {
     "app.js": ("bats.master.web", "static/app.js"),
+    "overview.js": ("bats.master.web", "static/overview.js"),
     "parts.js": ("bats.master.web", "static/parts.js"),
     "tasks.js": ("bats.master.web", "static/tasks.js"),
     "icon.svg": ("bats.master.web", "static/icon.svg"),

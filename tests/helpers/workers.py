@@ -4,9 +4,35 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import pytest
+
 from bats.deploy.host.roster import Process
+from bats.master.service.home import WORKER
+
+ByHand = Callable[[Path, int], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> ByHand:
+    """A worker that its user starts, for the master of a state folder, with so many slots."""
+
+    @contextmanager
+    def start(state: Path, slots: int) -> Iterator[None]:
+        command = [sys.executable, "-m", "bats.worker", "--access", str(state / WORKER)]
+        command += ["--slots", str(slots), "--folder", str(tmp_path / "worker")]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as worker:
+            try:
+                yield
+            finally:
+                worker.terminate()
+
+    return start
 
 
 def workers_in(folder: Path) -> dict[int, int]:

@@ -1,43 +1,21 @@
 """Several bags at once under one master: machines of their own, and workers that serve them all."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from helpers.service import Make, becomes, eventually, over, results, sweep
+from helpers.workers import ByHand
 
 from bats.common.errors import UsageError
 from bats.master.brain.household.sharing import SHARINGS
 from bats.master.cli.commands.serving import master as master_command
 from bats.master.client import Client
-from bats.master.service.home import WORKER
 from bats.master.service.master import Master
 
 LAB = [{"name": "lab", "price": 0, "atu_seconds": 3600.0, "max_machines": 2, "slots": 1}]
 DESK = [{"name": "desk", "price": 0, "atu_seconds": 3600.0, "max_machines": 0, "backend": "manual"}]
-ByHand = Callable[[Path, int], AbstractContextManager[None]]
-
-
-@pytest.fixture
-def by_hand(tmp_path: Path) -> ByHand:
-    """A worker that its user starts."""
-
-    @contextmanager
-    def start(state: Path, slots: int) -> Iterator[None]:
-        command = [sys.executable, "-m", "bats.worker", "--access", str(state / WORKER)]
-        command += ["--slots", str(slots), "--folder", str(tmp_path / "worker")]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as worker:
-            try:
-                yield
-            finally:
-                worker.terminate()
-
-    return start
 
 
 async def submit(client: Client, tasks: int, command: str, **more: Any) -> int:

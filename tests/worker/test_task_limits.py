@@ -57,6 +57,21 @@ def test_a_task_that_starts_more_processes_than_it_may_is_killed(master: Any) ->
     assert master.run("sleep .1 & wait", pids=4)[0].outcome == m.Outcome.DONE
 
 
+def test_a_task_with_limits_is_not_killed_when_one_without_ends(
+    master: Any, start: Callable[..., Any]
+) -> None:
+    """Where groups know no limits, its processes once went into the group of whoever came next."""
+    start(slots=4)
+    master.welcome()
+    limited = m.BagSpec(m.BagId(1), (), command="sleep 1; echo whole", memory_bytes=1 << 30)
+    free = m.BagSpec(m.BagId(2), (), command="sleep .2")
+    orders = [tuple(m.Order(m.TaskId(task), 1, ()) for task in range(count)) for count in (2, 4)]
+    master.say(limited, m.Run(m.BagId(1), orders[0]), free, m.Run(m.BagId(2), orders[1]))
+    told = master.results(6)
+    assert [one.excerpt for one in told if one.bag == 1] == ["whole"] * 2, told
+    assert {one.outcome for one in told} == {m.Outcome.DONE}
+
+
 def test_a_bag_without_limits_has_none(tmp_path: Path) -> None:
     assert limits_of(spec(), Groups(tmp_path, frozenset({"memory", "pids"})), 0) is None
 

@@ -100,7 +100,7 @@ class Recipe:
         finally:
             os.chdir(self._home)
         slot.tether.hold(pid)
-        if group := limits.group if limits else slot.group:
+        if group := (limits.group if limits else None) or slot.group:
             group.take(pid)
         return pid
 

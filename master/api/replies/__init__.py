@@ -15,9 +15,11 @@ from bats.master.api.replies.bag_replies import (
     Failures,
     MachineStatus,
     News,
+    OwnedMachines,
     Paused,
     Promise,
     RunStatus,
+    SharedSlots,
     Status,
     StepStatus,
 )
@@ -37,6 +39,7 @@ from bats.master.api.replies.change_replies import (
     Weighed,
 )
 from bats.master.api.replies.machine_replies import (
+    Elasticity,
     HandKey,
     HandKeyRevoked,
     HandKeys,
@@ -92,6 +95,7 @@ __all__ = [
     "ClusterStatus",
     "Decision",
     "Decisions",
+    "Elasticity",
     "Explanation",
     "ExportPart",
     "Failure",
@@ -116,6 +120,7 @@ __all__ = [
     "OfBag",
     "Orphan",
     "Orphans",
+    "OwnedMachines",
     "Paused",
     "Placement",
     "PlacementName",
@@ -130,6 +135,7 @@ __all__ = [
     "RunStatus",
     "Schedule",
     "Schedules",
+    "SharedSlots",
     "Snapshot",
     "Status",
     "StepStatus",

@@ -3,6 +3,7 @@
 from typing import NotRequired, TypedDict
 
 from bats.common.money import Money
+from bats.master.api.replies.cap_replies import CapLine
 
 
 class Paused(TypedDict):
@@ -42,10 +43,42 @@ class BagLine(TypedDict):
     open: NotRequired[bool]  # of one that runs: more tasks may come
     user: NotRequired[str]  # whose it is; "" of the master's own access file
     unserved_since: NotRequired[float]
+    running: NotRequired[int]  # of one that runs, as all below
+    eta_seconds: NotRequired[float | None]
+    limit: NotRequired[Money | None]
+    reserved: NotRequired[Money]
+    machines: NotRequired[int]  # that it pays for, or started itself
+    slots: NotRequired[int]  # that it has of common machines
+    weight: NotRequired[float]
+    priority: NotRequired[int]
+    currency: NotRequired[str]
+
+
+class SharedSlots(TypedDict):
+    """The slots of common machines that a bag has."""
+
+    bag: int
+    slots: int
+
+
+class OwnedMachines(TypedDict):
+    """Machines of one offering that one bag pays for; common ones are those of no bag."""
+
+    bag: int | None
+    offering: str
+    machines: int  # at work
+    starting: int
+    slots: int  # of those at work
+    running: int  # tasks
+    spent: Money
+    currency: str
+    shares: list[SharedSlots]  # of common ones
 
 
 class Bags(TypedDict):
     bags: list[BagLine]
+    caps: NotRequired[list[CapLine]]  # of a master that runs, as what follows
+    machines: NotRequired[list[OwnedMachines]]
 
 
 class ClusterStatus(TypedDict):

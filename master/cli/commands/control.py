@@ -27,8 +27,8 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.access import has_store
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.caps_table import in_words as caps_in_words
 from bats.master.cli.display.formatting import amount, count, table
+from bats.master.cli.display.overview import caps_in_words
 from bats.master.cli.questions import BagName, ask, bag_argument, change, limits
 from bats.master.client import Bag, Client
 

@@ -3,9 +3,9 @@
 import asyncio
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -13,10 +13,12 @@ from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import GetBags, GetFailures, GetStatus
+from bats.master.bag import OPEN
 from bats.master.cli.access import reach
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.display.bag_status import all_bags, in_full
+from bats.master.cli.display.bag_status import in_full
 from bats.master.cli.display.follower import Display, Screen, Told, display, follow
+from bats.master.cli.display.overview import Overviews, overview, overviews
 from bats.master.cli.questions import BagName, ask, bag_argument, exit_code
 
 _AGAIN_SECONDS: Final = 1.0
@@ -25,7 +27,7 @@ _PATIENCE_SECONDS: Final = 600.0  # of programs that watch, for the next master
 
 @command(
     examples="""
-bats status                all bags, the newest last
+bats status                all bags, the newest last; caps, and machines by who pays for them
 bats status last           the newest in full
 bats status 3 --json       as facts for a program
 """
@@ -36,7 +38,7 @@ def status(common: Common, bag: int | str | None) -> None:
     """Shows how bags are doing."""
     if bag is None:
         bags = ask(common, GetBags())
-        common.facts(bags, lambda: all_bags(bags["bags"], quiet=common.quiet), replies.Bags)
+        common.facts(bags, lambda: overview(bags, quiet=common.quiet), replies.Bags)
         return
     facts = ask(common, GetStatus(bag))
     if facts.get("failed"):
@@ -51,12 +53,16 @@ bats watch                 the newest bag, until it ends
 bats watch 3 | tee log     plain lines when piped
 bats watch 3 --json        a JSON object whenever something changed
 bats watch -q && echo ok   only wait; exit code 1 if tasks failed or it is paused
+bats watch --all           all bags, until none runs or waits
 """
 )
 @bag_argument
+@click.option("--all", "every", is_flag=True, help="All bags instead of one.")
 @common
-def watch(common: Common, bag: int | str) -> int:
+def watch(common: Common, bag: int | str, every: bool) -> int:
     """Shows a bag live and waits for its end. Ctrl-C only ends the watching."""
+    if every:
+        return run(_watch_all(common))
     status = run(_watch(common, bag))
     if not common.as_json:
         common.note(in_full(status))
@@ -89,15 +95,56 @@ async def _watch(common: Common, bag: int | str) -> replies.Status:
         await asyncio.sleep(_AGAIN_SECONDS)
 
 
+async def _watch_all(common: Common) -> int:
+    """As long as a bag runs or waits for its turn; the exit code is that of the worst of those."""
+    shown: Overviews = _JsonOfAll() if common.as_json else overviews(quiet=common.quiet)
+    seen: dict[int, replies.BagLine] = {}
+    try:
+        async with reach(common) as client:
+            while True:
+                facts = await ask_of(client, GetBags())
+                going = {one["bag"] for one in facts["bags"] if _goes_on(one)}
+                known = seen.keys() | going
+                seen = {one["bag"]: one for one in facts["bags"] if one["bag"] in known}
+                shown.show(facts)
+                if not going:
+                    break
+                await asyncio.sleep(_AGAIN_SECONDS)
+    finally:
+        shown.close()
+    if not common.as_json:
+        common.note(overview(facts))
+    return max(map(exit_code, seen.values()), default=0)
+
+
+def _goes_on(bag: replies.BagLine) -> bool:
+    return bag["state"] in OPEN and not bag.get("paused")
+
+
+class _JsonOfAll:
+    """An object whenever something has changed."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def show(self, facts: replies.Bags) -> None:
+        if (said := as_json(facts, replies.Bags)) != self._said:
+            self._said = said
+            print(said, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
 class _Json:
     look_seconds = Screen.look_seconds
     question = ""
-    offered: Mapping[str, Any] | None = None
+    offered: replies.Schedules | None = None
 
-    def show(self, status: Mapping[str, Any], decisions: Sequence[Mapping[str, Any]]) -> None:
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None:
         print(as_json({**status, "decisions": decisions}, replies.Status), flush=True)
 
-    def offer(self, offered: Mapping[str, Any]) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         pass
 
     def close(self) -> None:

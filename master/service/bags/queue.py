@@ -11,10 +11,12 @@ from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.master.api.replies import CapLine
 from bats.master.api.replies.machine_replies import BagsSnapshot
 from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, read_bag
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.household.household import HouseholdView
 from bats.master.brain.protocol.events import (
     Added,
     AllAdded,
@@ -121,6 +123,14 @@ class Bags:
         """Those that run, in the order of submission."""
         return self.side_by_side.runners
 
+    def shares(self) -> HouseholdView:
+        """The common machines, and which bag has what of them."""
+        return self.side_by_side.household.view()
+
+    def caps_told(self) -> list[CapLine]:
+        """The caps over all bags, with what is left of them."""
+        return self.caps.told()["caps"]
+
     def snapshot(self) -> BagsSnapshot:
         """Numbers for whoever watches."""
         running = self.running
@@ -136,7 +146,8 @@ class Bags:
             },
             "committed": Money(sum(one.committed for one in seen)),
             "settled": Money(sum(one.settled for one in seen)),
-            "caps": self.caps.told()["caps"],
+            "caps": self.caps_told(),
+            "shares": [{"bag": one.bag, "slots": one.slots} for one in self.shares().bags],
             "limit": None if None in limits else Money(sum(filter(None, limits))),
         }
 

@@ -1,6 +1,7 @@
 // The page: asks the master every second what is new, and shows it.
 
 import { ask, byId, cell, clock, count, draw, duration, element, money, sure, table } from "./parts.js";
+import * as overview from "./overview.js";
 import * as tasks from "./tasks.js";
 
 const EVERY_MS = 1000;
@@ -21,8 +22,9 @@ function told(error) {
 }
 
 async function look() {
-  const { bags } = await ask("/api/bags");
-  showBags(bags);
+  const all = await ask("/api/bags");
+  showBags(all.bags);
+  overview.show(all, state.bag, (bag) => { select(bag); look().catch(told); });
   byId("trouble").hidden = true;
   if (state.bag === null) return EVERY_MS;
   const bag = state.bag;
