@@ -41,7 +41,8 @@ class Dialogue:
     def interrupted(self, number: int) -> None:
         """Cancel the bag in order, for a signal."""
         self.shown.close()
-        reason = f"{signal.Signals(number).name} received"
+        pressed = number == signal.SIGINT
+        reason = f"stopped by {'Ctrl-C' if pressed else signal.Signals(number).name}"
         self._answer(ask(self._client, Cancel(self.bag, reason)))
 
     def _answer(self, doing: Coroutine[Any, Any, Any]) -> None:
