@@ -20,6 +20,7 @@ from benches import (
     latency,
     recovery,
     spawn,
+    workflow,
     workloads,
 )
 from figures import Report, end
@@ -41,6 +42,7 @@ BENCHES: Final[Mapping[str, Bench]] = {
     "hostile": hostile.run,
     "recovery": recovery.run,
     "workloads": workloads.run,
+    "workflow": workflow.run,
     "beds": beds.run,
 }
 

@@ -13,7 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from experiments import chapter6, comparison, page, reality, reality_cases, table2_1
+from experiments import (
+    chapter6,
+    comparison,
+    page,
+    reality,
+    reality_cases,
+    recorded_workflows,
+    table2_1,
+)
 from experiments.options import Options
 from experiments.told import Told
 from figures import end
@@ -23,6 +31,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "chapter6": ("Kohonen maps and SARSA: promises and outcomes", chapter6.experiment),
     "comparison": ("a sweep cost-blind, and with BaTS for as much and less", comparison.experiment),
     "reality": ("any ATU, any task, any bag: done for its money?", reality.experiment),
+    "workflows": ("recorded workflows, emulated under a budget", recorded_workflows.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (
@@ -52,9 +61,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("out"), metavar="DIR", help="for page and figures [out]"
     )
+    parser.add_argument(
+        "--files",
+        type=Path,
+        metavar="DIR",
+        help="for `workflows`: a folder of WfFormat files with runtimes [generated ones]",
+    )
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
-    options = Options(chosen.scale, chosen.seed, chosen.quick)
+    options = Options(chosen.scale, chosen.seed, chosen.quick, chosen.files)
     names = list(EXPERIMENTS) if "all" in chosen.experiment else chosen.experiment
     told = []
     for name in names:

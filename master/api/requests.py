@@ -90,6 +90,17 @@ class GetMachines(OfBag[replies.Machines]):
 
 
 @dataclass(frozen=True)
+class GetElasticity(OfBag[replies.Elasticity]):
+    """Measures of autoscalers between two moments of the bag, in seconds from its beginning."""
+
+    verb = "elasticity"
+
+    since_seconds: float = 0.0
+    until_seconds: float | None = None
+    most: int | None = None  # places there can be; None: as many as the offerings have
+
+
+@dataclass(frozen=True)
 class GetTasks(OfBag[replies.Tasks]):
     """A page of the tasks that have ended."""
 

@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "placement": "Says which task of which bag goes first on the machines that all bags use.",
     "cap": "Caps what all bags of a master, or of a user, may spend in all.",
     "machines": "Lists the machines of a bag, and those that live and are in no bag's books.",
+    "elasticity": "Measures how near the machines of a bag came to what it could use.",
     "clouds": "Writes, checks and shows the clouds file: which machines can be had, at what price.",
     "access": "Shows the access files of the master of this state folder.",
 }
@@ -71,6 +72,7 @@ _MODULES: Final = {
     "schedules": "schedule_choice",
     "choose": "schedule_choice",
     "frontier": "schedule_choice",
+    "elasticity": "machines",
     "allow": "control",
     "drop": "control",
     "learned": "explain",

@@ -20,6 +20,7 @@ from bats.master.api.requests import (
     Cancel,
     Choose,
     Close,
+    GetElasticity,
     GetFrontier,
     GetLog,
     GetResults,
@@ -84,6 +85,20 @@ class Bag:
         """
         at_most, within = limits_of(budget, deadline)
         return await ask(self._client, GetFrontier(self.number, pick, at_most, within))
+
+    async def elasticity(
+        self,
+        since: str | float = 0.0,
+        until: str | float | None = None,
+        *,
+        most: int | None = None,
+    ) -> replies.Elasticity:
+        """Measures of autoscalers, of a span from its beginning: how near supply came to demand.
+
+        bag.elasticity("10m", "2h")["a_u"]
+        """
+        end = None if until is None else seconds(until)
+        return await ask(self._client, GetElasticity(self.number, seconds(since), end, most))
 
     async def choose(
         self,

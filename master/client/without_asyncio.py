@@ -50,6 +50,15 @@ class SyncBag:
     ) -> replies.Frontier:
         return self._run(self._bag.frontier(pick, budget=budget, deadline=deadline))
 
+    def elasticity(
+        self,
+        since: str | float = 0.0,
+        until: str | float | None = None,
+        *,
+        most: int | None = None,
+    ) -> replies.Elasticity:
+        return self._run(self._bag.elasticity(since, until, most=most))
+
     def choose(
         self,
         rule: str = "fastest",

@@ -11,6 +11,7 @@ from bats.master.queries import (
     machine_history,
     output,
     plans,
+    supply_and_demand,
     tasks,
 )
 from bats.master.queries.question import Question
@@ -25,6 +26,7 @@ QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]]
     "decisions": plans.decisions,
     "failures": failure_causes.why_failed,
     "machines": machine_history.machines,
+    "elasticity": supply_and_demand.elasticity,
     "tasks": tasks.tasks,
     "task": tasks.task,
     "results": tasks.results,

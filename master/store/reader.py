@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -245,6 +245,17 @@ class Reader:
             machine = from_table(number)
             busy[machine] = busy.get(machine, 0.0) + seconds
         return busy
+
+    def left_by(self, bag: BagId, tasks: Sequence[int]) -> Iterator[Result]:
+        """The results of these tasks that are done, by rising number; they name what was left."""
+        query = f"SELECT {_ATTEMPT} FROM results WHERE outcome = {int(Outcome.DONE)} AND "
+        if isinstance(tasks, range) and tasks.step == 1 and tasks:
+            span = database.key(bag, tasks[0]), database.key(bag, tasks[-1])
+            yield from map(result_from, self._rows(query + "id BETWEEN ? AND ? ORDER BY id", *span))
+            return
+        for task in sorted(tasks):
+            at = database.key(bag, task)
+            yield from map(result_from, self._rows(query + "id = ?", at))
 
     def story(self, bag: BagId, task: TaskId) -> list[Result]:
         """All that is known of the attempts of one task, its result included."""

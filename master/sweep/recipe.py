@@ -24,17 +24,19 @@ def sweep_of(
     at: Place = (),
     *,
     more: Sequence[Axis] = (),
+    brought: bool = False,
     to_be_open: bool = False,
     **rest: Any,
 ) -> Sweep:
     """The sweep that a table means; `more` are axes read from elsewhere, `rest` other fields.
 
+    `brought`: files that others leave come to its tasks, which need a folder for them.
     One `to_be_open` gets tasks later: without values it has none yet.
     """
     folder = folder_of(document)
     axes = axes_of(recipe, document, at)
     axes += more
-    cwd = _folder(recipe, document, folder, at)
+    cwd = _folder(recipe, document, folder, at, brought=brought)
     given = {
         "command": recipe.command,
         "argv": recipe.argv,
@@ -157,9 +159,9 @@ def _placed(document: Document, keys: Sequence[str | int], read: Callable[[], T]
         raise UsageError(f"{document.where(keys)}: {error}") from None
 
 
-def _folder(file: Recipe, document: Document, folder: Path, at: Place) -> str:
+def _folder(file: Recipe, document: Document, folder: Path, at: Place, *, brought: bool) -> str:
     """The folder where tasks run: beside the sweep file, or a scratch folder if it has files."""
-    scratch = bool(file.inputs or file.outputs)
+    scratch = brought or bool(file.inputs or file.outputs)
     if file.cwd is None:
         return "" if scratch else _literal(str(folder))
     named = str(Path(file.cwd).expanduser()) if file.cwd.startswith("~") else file.cwd

@@ -67,7 +67,7 @@ def run_one(job: tuple[str, int, int]) -> tuple[bool, bool, bool, float]:
 
 
 def run(report: Report, options: Options) -> None:
-    each = 1 if options.quick else 200
+    each = options.bags or (1 if options.quick else 200)
     for name in FOUR[:1] if options.quick else FAMILIES:
         jobs = [(name, number, options.seed) for number in range(each)]
         found = run_all(run_one, jobs, options, f"wf-bounds {name}")

@@ -13,7 +13,7 @@ from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.brain.protocol.commands import KillTask, RunTasks, StartMachines
-from bats.master.brain.protocol.events import Charged, Ended, Gone, Joined
+from bats.master.brain.protocol.events import Charged, Ended, Gone, Joined, Returned
 from bats.master.simulate.driver import History
 
 
@@ -174,6 +174,15 @@ def account(history: History, offerings: tuple[Offering, ...], ended_at: float) 
                     else:
                         cut(attempt, at)
                 advance(machine, at)
+            case Returned(machine, tasks):
+                for task in tasks:
+                    if task in queues.get(machine, ()):
+                        queues[machine].remove(task)
+                    elif attempt := running.get(machine, {}).pop(task, None):  # it had not begun
+                        machines[machine].attempts.remove(attempt)
+                        by_task[task].remove(attempt)
+                if machine in queues:
+                    advance(machine, at)
             case Gone(machine):
                 machines[machine].until, machines[machine].why = event.at, event.detail
                 for attempt in running.pop(machine).values():

@@ -65,7 +65,7 @@ def opened(*bags: BagId, needs: int = 100, began: float = 0.0) -> list[Notice]:
 def test_every_name_and_alias_of_the_thesis_is_known_live_or_said_to_be_for_simulations() -> None:
     live = {placement(name).name for name in (*PLACEMENTS, *ALIASES) if name != "wheft"}
     assert live == set(PLACEMENTS)
-    assert set(PLACEMENTS) - {"random"} == set(PLACERS) - {"owm", "whole-plan"}
+    assert set(PLACEMENTS) - {"random"} < set(PLACERS)
     for name in ("owm", "whole-plan", "wheft"):
         with pytest.raises(UsageError, match="only a simulation has"):
             placement(name)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from helpers.workbench import Bench, offering, sent, settings
 
-from bats.common.money import NOTHING, Money
+from bats.common.money import NOTHING, Money, money
+from bats.common.offering import ClusterName, Offering
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.ready import PILOT, PilotThenRandom
 from bats.master.brain.books.taskbook import TaskBook, TaskState
@@ -18,7 +19,7 @@ from bats.master.brain.prediction.workflow_rollout import Hired, OrderLeft, Plac
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Chosen, Event
 from bats.master.brain.protocol.graph import Step, graph, worked_off
-from bats.master.brain.protocol.settings import ASK
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.order.work_left import critical_seconds, work_left
 from bats.master.simulate.driver import Conditions, History, Simulation
 from bats.master.simulate.workflows import layered
@@ -277,3 +278,23 @@ def test_the_same_seed_rolls_the_same_runs() -> None:
         return rollouts(order, [Place(0, 1.0, 0.0)], [Hired(offering("m", 1), 0.0, 0)], seed=3)
 
     assert once() == once()
+
+
+def test_machines_that_left_the_sample_come_again_when_tasks_are_ready_for_them() -> None:
+    """One long task, then many short ones: the sample is not gone through by one machine."""
+    of = graph([Step("index", 1), Step("align", 100)], barriers=[(0, 1)])
+    node = Offering(ClusterName("node"), money("0.005"), 5.0, 4, 2, lease_seconds=5.0)
+    ends = []
+    for seed in range(5):
+        simulation = Simulation(
+            Settings(101, (node,), money("0.4"), graph=of, seed=seed),
+            lambda task, _: 20.0 if task == 0 else 0.5,
+            Conditions(start_seconds=lambda _rng, _cluster: 0.3),
+            seed,
+            keep_events=True,
+        )
+        history = simulation.run()
+        assert history.ended_at is not None
+        ends.append(history.ended_at)
+        assert simulation.engine.view().spent <= money("0.4")
+    assert max(ends) < 20.0 + 100 * 0.5 / 8 + 5.0

@@ -41,3 +41,18 @@ def test_of_a_bag_that_never_began_there_is_nothing_to_choose_yet(user: User) ->
         master.terminate()
         master.communicate()
     assert "no schedule is offered" in user.bats("schedules", "2").stdout
+
+
+def test_a_bag_that_has_ended_is_judged_by_the_measures_of_autoscalers(user: User) -> None:
+    user.write("c.toml", CLOUDS)
+    sweep = user.write("naps.toml", 'command = "sleep 0.05"\n[grid]\nn = "1:40"\n')
+    user.bats("run", sweep, "--clouds", "c.toml", "--budget", "5")
+    told = json.loads(user.bats("elasticity", "--json").stdout)
+    assert told["most"] == 2
+    assert 0 < told["mean_supply"] <= 2
+    assert 0 < told["hours_on"] <= told["hours_charged"]
+    words = user.bats("elasticity", "--most", "40").stdout
+    assert "of at most 40 places" in words
+    assert "left out" not in words
+    late = user.bats("elasticity", "--since", "2h", exit_code=2)
+    assert "there is nothing to measure" in late.stderr

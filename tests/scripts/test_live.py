@@ -12,6 +12,8 @@ from experiments import chapter6, lab, reality
 from experiments.apps import SARSA
 from experiments.compressed import Compressed
 from experiments.decisions import compare, decisions
+from experiments.recorded_workflows import wfformat_of
+from numpy.random import default_rng
 from studies.cells import drawn
 from studies.least_money import least_money
 from studies.table2_1 import settings
@@ -19,10 +21,15 @@ from studies.two_clusters import SCENARIOS, sleep_bag
 
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.graphs.ranks import longest_way
+from bats.master.brain.protocol.graph import worked_off
 from bats.master.brain.protocol.settings import Settings
 from bats.master.client import sweep
 from bats.master.clouds.clouds_reading import clouds
 from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.workflows.scientific import SCIENTIFIC
+from bats.master.sweep.workflow.formats import foreign_workflow
+from bats.master.sweep.workflow.task_list import Emulation
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "live.py"
 
@@ -135,3 +142,16 @@ def test_an_unknown_experiment_is_refused_with_those_there_are():
     )
     assert ended.returncode == 2
     assert "chapter6" in ended.stderr
+
+
+def test_a_generated_workflow_is_read_back_from_wfformat_as_it_was(tmp_path: Path):
+    made = SCIENTIFIC["montage"](60, default_rng(3))
+    file = tmp_path / "montage.json"
+    file.write_text(json.dumps(wfformat_of("montage", made.graph, made.seconds)))
+    work = foreign_workflow(file, Emulation())
+    assert work is not None
+    assert (work.count, sorted(work.seconds)) == (made.graph.tasks, sorted(made.seconds))
+    order = worked_off(work.graph)
+    assert longest_way(work.graph, order, work.seconds) == pytest.approx(
+        longest_way(made.graph, worked_off(made.graph), made.seconds)
+    )

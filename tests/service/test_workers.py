@@ -11,7 +11,7 @@ from helpers.service import eventually
 from bats.common import messages as m
 from bats.common.wire.codec import decode
 from bats.master.service.machines import workers as module
-from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.worker import Kind, Worker
 from bats.master.service.machines.worker_reports import WorkerReports
 from bats.master.service.machines.workers import Workers
 
@@ -56,11 +56,11 @@ class Bag:
     id: m.BagId
     master: "Master"
 
-    def spec(self, _: Worker, step: int) -> m.BagSpec:
-        return m.BagSpec(self.id, ("x",), "echo {x}" if not step else "echo two {x}")
+    def spec(self, _: Worker, kind: Kind) -> m.BagSpec:
+        return m.BagSpec(self.id, ("x",), "echo two {x}" if kind[0] else "echo {x}")
 
-    def step(self, task: m.TaskId) -> int:
-        return int(task >= 5000)
+    def kind(self, task: m.TaskId) -> Kind:
+        return int(task >= 5000), None
 
     def values(self, _: m.TaskId) -> tuple[str, ...]:
         return (self.master.value,)

@@ -127,11 +127,16 @@ def test_every_event_there_is_happens_in_a_simulated_world(
     stories: list[tuple[Troubled, History]],
 ) -> None:
     happened = {type(event) for _, history in stories for _, event in history.events}
-    by_hand = Settings(30, (offering("desk", 0, backend=MANUAL), offering(machines=2)), money(900))
+    kinds = (offering("desk", 0, backend=MANUAL), offering(machines=2))
+    by_hand = Settings(30, kinds, money(900), open=True)
     together = Together(
         [Submission(by_hand, lambda _t, _c: 60.0) for _ in range(2)], [StartedByHand(3)],
-        caps=[Cap(money(100))], keep_events=True,
+        caps=[Cap(money(100))], keep_events=True, placement="critical-path",
     )  # fmt: skip
+    together.run(until=1e-9)
+    for one in together.bags.values():
+        one.tell(events.Added(5), 10.0)
+        one.tell(events.AllAdded(), 20.0)
     together.run()
     for one in together.bags.values():
         happened |= {type(event) for _, event in one.history.events}

@@ -251,3 +251,55 @@ def test_every_mistake_is_told_in_one_sentence_with_its_place(
         written(tmp_path, text)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+BROUGHT = """
+[[step]]
+name = "make"
+command = "make {x}"
+grid = { x = "0:3" }
+outputs = ["part-*"]
+
+[[step]]
+name = "twice"
+command = "twice {x}"
+grid = { x = "1:2" }
+after = { step = "make", each = "x" }
+inputs = ["{after.make.outputs}", "lib.txt"]
+outputs = ["*.out"]
+
+[[step]]
+name = "sum"
+command = "sum"
+after = ["make", { step = "twice", where = {} }]
+inputs = ["{after.make.outputs}"]
+"""
+
+
+def test_outputs_of_tasks_that_are_waited_for_are_inputs(tmp_path: Path) -> None:
+    made = workflow(tmp_path, BROUGHT.replace('{ step = "twice", where = {} }', '"twice"'))
+    assert made.brings == ((), ("make",), ("make",))
+    assert [step.inputs for step in made.steps] == [(), ("lib.txt",), ()]
+    assert [step.cwd for step in made.steps] == ["", "", ""]  # a folder of each task's own
+    assert [made.is_brought(task) for task in (3, 4, 6)] == [False, True, True]
+    assert [list(tasks) for _, tasks in made.sources(5)] == [[2]]
+    assert [list(tasks) for _, tasks in made.sources(6)] == [[0, 1, 2, 3]]
+    assert Workflow.from_plain(made.to_plain()).brings == made.brings
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "said"),
+    [
+        ('inputs = ["{after.make.outputs}"]', 'inputs = ["{after.tiwce.outputs}"]',
+         "line 20: `step[3].inputs`: the outputs of 'tiwce' are wanted and it is not waited for"),
+        ('outputs = ["part-*"]', "",
+         "line 13: `step[2].inputs`: the step make leaves nothing; say in its `outputs` which"),
+    ],
+)  # fmt: skip
+def test_outputs_that_cannot_be_had_are_refused_with_the_line(
+    tmp_path: Path, was: str, instead: str, said: str
+) -> None:
+    text = BROUGHT.replace(', { step = "twice", where = {} }', "")
+    with pytest.raises(UsageError) as refused:
+        written(tmp_path, text.replace(was, instead))
+    assert said in str(refused.value)

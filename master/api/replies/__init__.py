@@ -39,6 +39,7 @@ from bats.master.api.replies.change_replies import (
     Weighed,
 )
 from bats.master.api.replies.machine_replies import (
+    Elasticity,
     HandKey,
     HandKeyRevoked,
     HandKeys,
@@ -94,6 +95,7 @@ __all__ = [
     "ClusterStatus",
     "Decision",
     "Decisions",
+    "Elasticity",
     "Explanation",
     "ExportPart",
     "Failure",

@@ -39,6 +39,33 @@ class Machines(TypedDict):
     machines: list[MachineLine]
 
 
+class Elasticity(TypedDict):
+    """Measures of autoscalers (`bats.master.brain.elasticity.curves`) of a span of a bag.
+
+    Shares are of one, seconds count from the bag's beginning, places are slots of its machines.
+    """
+
+    bag: int
+    since_seconds: float
+    until_seconds: float
+    most: int
+    left_out: float  # share of the time in which more was wanted than there can be
+    a_u: float
+    a_o: float
+    mean_a_u: float
+    mean_a_o: float
+    t_u: float
+    t_o: float
+    k: float
+    k_less: float
+    m_u: float
+    mean_supply: float
+    hours_on: float  # of all machines
+    hours_charged: float
+    hours_always_on: float  # if all that there can be had been on all the time
+    score: float | None  # s, against that; None: nothing was ever short, idle or unstable
+
+
 class Orphan(TypedDict):
     """A machine that lives and is in no bag's books."""
 

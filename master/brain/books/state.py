@@ -107,11 +107,12 @@ class ClusterState:
 class Sample:
     """The state of the sampling phase."""
 
-    __slots__ = ("hired", "left", "observed", "open", "pairs", "replicated", "size")
+    __slots__ = ("hired", "left", "machines", "observed", "open", "pairs", "replicated", "size")
 
     def __init__(self, size: int, clusters: int) -> None:
         self.size = size  # n: how many distinct tasks
         self.pairs = 0  # how many tasks are to run on every cluster
+        self.machines = [0] * clusters  # that it began with
         self.replicated: list[TaskId] = []
         self.left: list[list[TaskId]] = [[] for _ in range(clusters)]  # still to be sent there
         self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet

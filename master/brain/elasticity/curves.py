@@ -11,11 +11,13 @@ have met it. x⁺ = max(x, 0), ε = 1.
 (4.8) k = share of steps with sgn Δs > sgn Δd      (4.9) k' = share with sgn Δs < sgn Δd
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
+from bats.master.brain.arrays import np
 
 Curve = Sequence[tuple[float, float]]
 """Values from so many seconds on, rising in time; nothing before the first."""
@@ -40,6 +42,7 @@ class Elasticity:
     k_less: float  # k'
     m_u: float
     mean_supply: float  # V̄, in places, at all moments (4.10)
+    left_out: float = 0.0  # of the time, as d > R
 
 
 def elasticity(
@@ -63,7 +66,7 @@ def elasticity(
     d, s, b = d[met], s[met], b[met]
     total = lasts.sum()
     if not total:
-        return Elasticity(0, 0, 0, 0, 0, 0, 0, 0, 0, mean_supply)
+        return Elasticity(0, 0, 0, 0, 0, 0, 0, 0, 0, mean_supply, 1.0)
     under, over = np.maximum(d - s, 0), np.maximum(s - d, 0)
 
     def mean(values: np.ndarray) -> float:
@@ -81,6 +84,7 @@ def elasticity(
         k_less,
         mean(np.maximum(s - b, 0)) / most,
         mean_supply,
+        1 - float(total) / (end - begin),
     )
 
 

@@ -109,7 +109,7 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
 def _may_begin(run: Run, machine: Machine) -> bool:
     if machine.offering.free:
         return True
-    paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine)
+    paid_only = run.phase is Phase.SAMPLING and not sampling.continues(run, machine.cluster)
     return reserving.begins(
         run, machine, run.provisioner.time.to_begin(run, machine, paid_only=paid_only)
     )

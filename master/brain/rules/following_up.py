@@ -44,6 +44,7 @@ def follow_up(run: Run) -> None:
         run.pool.hungry.update(run.pool.idle)
     for machine_id in list(run.pool.hungry):
         dispatch.fill(run, run.pool.machines[machine_id])
+    early_hiring.call_back(run)
     replicating.see_the_tail(run)
     if run.phase in dispatch.BUSY_PHASES and not run.tasks.waiting:
         carrying_out.call_off(run)

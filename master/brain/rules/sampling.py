@@ -6,7 +6,7 @@ from statistics import fmean
 from bats.common.billing import charge
 from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
-from bats.master.brain.books.machine import Machine, MachineState
+from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import ClusterState, Run, Sample
 from bats.master.brain.books.taskbook import TaskState
@@ -47,6 +47,8 @@ def begin(run: Run) -> None:
     run.sample = _draw_sample(run)
     workers = _workers(run, priced, run.sample.size)
     _limit_unasked(run, priced, workers)
+    for c, count in zip(priced, workers, strict=True):
+        run.sample.machines[c.index] = count
     asked = [(hiring.start(run, c.index, n), c) for c, n in zip(priced, workers, strict=True)]
     kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
     if kinds:
@@ -276,8 +278,8 @@ def finish(run: Run) -> None:
             run.cancel_copies(task)  # its runtime elsewhere is not waited for any more
 
 
-def continues(run: Run, machine: Machine) -> bool:
-    """True if a machine begins tasks that must be paid, while the sample goes on elsewhere.
+def continues(run: Run, cluster: int) -> bool:
+    """True if a kind begins tasks that must be paid, while the sample goes on elsewhere.
 
     Each kind begins one. Without a budget, more until the sample has its size or its share of the
     bag; within one, on the kind that is cheapest as far as is known.
@@ -285,16 +287,16 @@ def continues(run: Run, machine: Machine) -> bool:
     sample = run.sample
     if sample is None:
         return False
-    if not _has_begun(run, sample, machine.cluster):
+    if not _has_begun(run, sample, cluster):
         return True
     if not plans_by_budget(run) and pilot.has_begun_too_little(run):
         return True
     if run.settings.budget is None or run.settings.rule == ASK:
         begun = run.tasks.done + run.tasks.counts[TaskState.RUNNING]  # what fails tells nothing
         return begun < sample.size and begun * SHARE_OF_BAG < len(run.tasks)
-    if machine.cluster in sample.hired or _seems_cheapest(run, machine.cluster):
+    if cluster in sample.hired or _seems_cheapest(run, cluster):
         return True
-    return _worth_another(run, run.clusters[machine.cluster])
+    return _worth_another(run, run.clusters[cluster])
 
 
 def _has_begun(run: Run, sample: Sample, cluster: int) -> bool:

@@ -1,6 +1,7 @@
 """`bats machines`: every machine a bag had, since when, at what cost and why it is gone.
 
-Also those that live and are in no bag's books, and what can be done about them.
+Also those that live and are in no bag's books, and what can be done about them. `bats elasticity`
+judges how many there were.
 """
 
 import click
@@ -8,11 +9,12 @@ import click
 from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
-from bats.master.api.requests import FindOrphans, GetMachines
+from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
+from bats.master.cli.display.elasticity_table import measures
 from bats.master.cli.display.formatting import amount, count, duration, table
-from bats.master.cli.questions import ask, bag_argument
+from bats.master.cli.questions import ask, bag_argument, limits
 
 
 class Shown(replies.Machines, replies.Orphans):
@@ -70,6 +72,32 @@ def _without_a_master(common: Common, do: str) -> replies.Orphans:
         return {"orphans": [], "mute": {}}
     found, mute = run(unattended.orphans(common.state, stop=do == "stop"))
     return {"orphans": [plain(one) for one in found], "mute": mute}
+
+
+@command(
+    examples="""
+bats elasticity                           of the newest bag
+bats elasticity 3 --since 10m --until 2h  of that part of it, from its beginning
+bats elasticity --most 16                 as if no more than 16 places could be had
+"""
+)
+@bag_argument
+@click.option("--since", help="From then on (default: from the beginning of the bag).")
+@click.option("--until", help="Until then (default: to the last event).")
+@click.option("--most", type=click.IntRange(min=1), help="Places that there can be (default: of "
+              "all offerings).")  # fmt: skip
+@common
+def elasticity(
+    common: Common, bag: int | str, since: str | None, until: str | None, most: int | None
+) -> None:
+    """Measures how near the machines of a bag came to what it could use.
+
+    Measures, letters and score are those by which autoscalers are compared (Ilyushkin 2019). Demand
+    is tasks that run or may start, supply the slots of machines that have joined.
+    """
+    (_, begin), (_, end) = limits(None, since), limits(None, until)
+    facts = ask(common, GetElasticity(bag, begin or 0.0, end, most))
+    common.facts(facts, lambda: measures(facts), replies.Elasticity)
 
 
 def _text(facts: Shown, *, quiet: bool) -> str:

@@ -18,6 +18,7 @@ OF_USERS: Final = frozenset(
         "decisions",
         "failures",
         "machines",
+        "elasticity",
         "tasks",
         "task",
         "results",

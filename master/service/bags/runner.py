@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
 from typing import Final
@@ -47,9 +48,10 @@ from bats.master.service.bags.bag_machines import BagMachines
 from bats.master.service.bags.clock import BagClock
 from bats.master.service.bags.collection import Collection, UnfitOutputError
 from bats.master.service.bags.errands import Errands
+from bats.master.service.bags.inheritance import inherited
 from bats.master.service.bags.predictions import Predictions
 from bats.master.service.bags.surroundings import Surroundings
-from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.worker import Kind, Worker
 from bats.master.service.telling.explanations import why
 from bats.master.service.telling.task_limits import TaskLimits
 from bats.master.service.telling.user_notices import Notifier
@@ -376,12 +378,19 @@ class Runner:
 
     # --- what workers are told of the bag ---------------------------------------------------------
 
-    def step(self, task: TaskId) -> int:
-        return self.bag.sweep.step_of(task)
+    def kind(self, task: TaskId) -> Kind:
+        step = self.bag.sweep.step_of(task)
+        return step, task if self.bag.sweep.is_brought(task) else None
 
-    def spec(self, worker: Worker, step: int) -> BagSpec:
+    def spec(self, worker: Worker, kind: Kind) -> BagSpec:
+        """Files that other tasks left are durable by now, as their results are."""
         row = self.machines.rows.get(worker.machine)
+        step, task = kind
         spec = self.bag.spec(row.offering if row else "", step)
+        if task is not None:
+            with self._store.reader() as reader:
+                files = inherited(reader, self.id, self.bag.sweep, task)
+            spec = replace(spec, inputs=(*spec.inputs, *files))
         return self._limits.for_worker(spec, worker)
 
     def values(self, task: TaskId) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ from typing import Protocol
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
 from bats.common.resources import Resources
 
+Kind = tuple[int, TaskId | None]
+"""The step of a task, and the task itself if it is brought files that no other is."""
+
 
 class Work(Protocol):
     """A bag as workers are told of it."""
@@ -13,12 +16,12 @@ class Work(Protocol):
     @property
     def id(self) -> BagId: ...
 
-    def spec(self, worker: "Worker", step: int) -> BagSpec:
+    def spec(self, worker: "Worker", kind: Kind) -> BagSpec:
         """The orders that follow are to be carried out like this."""
         ...
 
-    def step(self, task: TaskId) -> int:
-        """The number of its step: tasks of a step are all carried out alike."""
+    def kind(self, task: TaskId) -> Kind:
+        """Tasks of one kind are all carried out alike."""
         ...
 
     def values(self, task: TaskId) -> tuple[str, ...]: ...
@@ -42,6 +45,7 @@ class Worker:
         "holding",
         "host",
         "incarnation",
+        "kinds",
         "letter",
         "limits",
         "machine",
@@ -55,7 +59,6 @@ class Worker:
         "sealed",
         "silent",
         "size",
-        "steps",
         "stored",
     )
 
@@ -83,7 +86,7 @@ class Worker:
         self.owed: dict[AttemptId, int] = {}  # files are coming: the serial of its result
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
         self.odd_beats = 0  # for which something has not agreed
-        self.steps: dict[BagId, int] = {}  # whose spec it was told last
+        self.kinds: dict[BagId, Kind] = {}  # whose spec it was told last
         self.letter = Letter()  # of this turn
         self.sealed = 0  # letters that wait until what they say is durable
 

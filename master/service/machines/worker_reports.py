@@ -144,7 +144,7 @@ class WorkerReports:
 
     def returned(self, worker: Worker, message: Returned) -> None:
         self._heard(worker)
-        worker.steps.clear()  # it may be that it was never told how to run them
+        worker.kinds.clear()  # it may be that it was never told how to run them
         self._listener.returned(worker, message.attempts)
 
     def glimpse(self, worker: Worker, message: Glimpse) -> None:

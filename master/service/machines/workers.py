@@ -234,11 +234,11 @@ class Workers:
 
     def _send_orders(self, worker: Worker, work: Work, pairs: list[tuple[TaskId, int]]) -> None:
         bag, values = work.id, work.values
-        for step, of_step in groupby(pairs, key=lambda pair: work.step(pair[0])):
-            orders = [Order(task, number, values(task)) for task, number in of_step]
-            if worker.steps.get(bag) != step:
-                worker.steps[bag] = step
-                self._router.send(worker.route, encode(work.spec(worker, step)))
+        for kind, alike in groupby(pairs, key=lambda pair: work.kind(pair[0])):
+            orders = [Order(task, number, values(task)) for task, number in alike]
+            if worker.kinds.get(bag) != kind:
+                worker.kinds[bag] = kind
+                self._router.send(worker.route, encode(work.spec(worker, kind)))
             for start in range(0, len(orders), _MOST_ORDERS):
                 self._send_run(worker.route, bag, orders[start : start + _MOST_ORDERS])
 

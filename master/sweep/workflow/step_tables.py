@@ -8,6 +8,7 @@ from bats.common.errors import UsageError, quoted
 from bats.master.sweep.recipe import folder_of, refuse_misplaced, sweep_of
 from bats.master.sweep.sweep import MistakeError, Sweep
 from bats.master.sweep.sweep_model import Recipe, StepTable, SweepFile
+from bats.master.sweep.workflow.brought import parted
 from bats.master.sweep.workflow.workflow import Workflow
 from bats.master.userfile import Document, sentence
 
@@ -33,6 +34,7 @@ def workflow_of(file: SweepFile, document: Document) -> Workflow:
         steps,
         tuple(table.after for table in file.step),
         tuple(file.retries if table.retries is None else table.retries for table in file.step),
+        brings=tuple(parted(table.inputs)[1] for table in file.step),
         name=file.name or Path(document.path).stem or "workflow",
         base=str(folder_of(document)),
         max_failures=file.max_failures,
@@ -76,7 +78,10 @@ def _step(file: SweepFile, table: StepTable, document: Document, at: int) -> Swe
             f"{document.where([*place, 'array'])}: how many may run at a time cannot be said of "
             "one step; leave % out."
         )
-    return sweep_of(table.model_copy(update=usual), document, place, name=table.name)
+    files, brought = parted(table.inputs)
+    usual["inputs"] = files
+    recipe = table.model_copy(update=usual)
+    return sweep_of(recipe, document, place, name=table.name, brought=bool(brought))
 
 
 def _named_apart(steps: Iterable[StepTable], document: Document) -> None:

@@ -5,21 +5,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import accumulate
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of
+from bats.master.sweep.workflow.brought import Sources, check
+
+if TYPE_CHECKING:
+    from bats.common.messages import BagId, BagSpec
 
 STEP: Final = "step"
 """The column that says of each task which step it is of."""
 
 _PLAIN: Final = 1  # raised when the plain form changes so that an older reader would err
-_PARTS: Final = frozenset({"steps", "after", "retries", "edges", "policy", "notes", "seconds"})
+_PARTS: Final = frozenset(
+    {"steps", "after", "retries", "edges", "brings", "policy", "notes", "seconds"}
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Workflow:
     after: tuple[tuple[After, ...], ...]
     retries: tuple[int | None, ...]
     edges: bytes = b""
+    brings: tuple[tuple[str, ...], ...] = ()  # of each step: steps whose outputs are its inputs
     name: str = "workflow"
     base: str = ""  # the folder that `inputs` are named from
     max_failures: int = 0
@@ -53,10 +59,13 @@ class Workflow:
         names = [step.name for step in self.steps]
         if len(set(names)) < len(names):
             raise UsageError(f"two steps have the same name, of: {', '.join(names)}")
+        if self.brings and len(self.brings) != len(self.steps):
+            raise UsageError("a workflow needs to know of each step what it is brought")
 
     @cached_property
     def graph(self) -> Graph:
         """Raises MistakeError for what goes round in a circle or waits for nothing."""
+        check(self.steps, self.after, self.brings)
         made = graph_of(self.steps, self.after, self.retries, self.edges)
         return replace(made, seconds=packed_seconds(self.seconds))
 
@@ -78,6 +87,18 @@ class Workflow:
         """The step, and every parameter that one of the steps has."""
         own = dict.fromkeys(name for step in self.steps for name in step.names)
         return (STEP, *(name for name in own if name != STEP))
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self.graph, self.brings)
+
+    def is_brought(self, index: int) -> bool:
+        """True if files that others left are among the task's inputs."""
+        return bool(self.brings and self.brings[self.step_of(index)])
+
+    def sources(self, index: int) -> list[tuple[range, Sequence[int]]]:
+        """The tasks whose outputs are the task's inputs, by step, beside all tasks of that."""
+        return self._sources.of(index, self.step_of(index)) if self.is_brought(index) else []
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -129,13 +150,13 @@ class Workflow:
 
     def spec(
         self,
-        bag: BagId,
+        bag: "BagId",
         *,
         output_folder: str = "",
         inputs: Sequence[Input] = (),
         cluster: str = "",
         step: int = 0,
-    ) -> BagSpec:
+    ) -> "BagSpec":
         """The message to workers about one step; of the `inputs` it has its own."""
         sweep = self.steps[step]
         mine = set(sweep.input_paths())
@@ -150,6 +171,7 @@ class Workflow:
             "after": [[one.to_plain() for one in rules] for rules in self.after],
             "retries": list(self.retries),
             "edges": self.edges,
+            "brings": [list(names) for names in self.brings],
             "seconds": packed_seconds(self.seconds),
             "policy": dict(self.policy),
             **{name: getattr(self, name) for name in _WHOLE},
@@ -170,6 +192,7 @@ class Workflow:
                 tuple(tuple(map(after_from_plain, rules)) for rules in plain["after"]),
                 tuple(map(_retries, plain["retries"])),
                 _pairs(plain["edges"]),
+                tuple(tuple(map(str, names)) for names in plain.get("brings", ())),
                 seconds=_took(plain.get("seconds", b"")),
                 policy=fitting(plain["policy"], kinds["policy"]),
                 **{name: fitting(plain[name], kinds[name]) for name in _WHOLE},

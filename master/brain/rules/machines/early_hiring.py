@@ -65,6 +65,24 @@ def hire(run: Run) -> None:
             )
 
 
+def call_back(run: Run) -> None:
+    """Machines that left while tasks waited for others are had again when those are ready."""
+    sample = run.sample
+    if run.phase is not Phase.SAMPLING or sample is None or run.tasks.order is None:
+        return
+    for c in run.clusters:
+        living = run.pool.living[c.index]
+        missing = sample.machines[c.index] - len(living)
+        if missing <= 0 or c.start_failures or not run.tasks.ready:
+            continue
+        free = sum(max(0, machine.slots - machine.load) for machine in living.values())
+        useful = -(-(run.tasks.ready - free) // c.offering.slots)
+        if useful > 0 and sampling.continues(run, c.index):
+            came = hiring.start(run, c.index, min(missing, useful))
+            if came:
+                run.say(f"{came} {c.offering.name} again, to learn of tasks that are ready now")
+
+
 def _at_best(run: Run, c: ClusterState, *, known: bool) -> Cluster:
     """A cluster at its best: what a kind has shown that holds the sample up is a lower bound."""
     mean = fmean(_runtimes(run, c)) if known else sampling.least_mean(run, c)
