@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgpack
 
@@ -13,11 +13,13 @@ from bats.common.money import Money, show
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
-from bats.master.store.reader import Reader
 from bats.master.store.rows import AdditionRow, BagRow
 from bats.master.sweep.space import OpenSpace, Space, space_from_plain, space_to_plain
 from bats.master.sweep.sweep import Sweep
 from bats.master.sweep.work import Work, work_from_plain
+
+if TYPE_CHECKING:  # a client knows the names of states without a database
+    from bats.master.store.reader import Reader
 
 HELD: Final = "held"  # submitted, and not to begin before it is released
 QUEUED: Final = "queued"  # begins when those that it waits for have ended
@@ -143,7 +145,7 @@ class Bag:
         )
 
 
-def read_bag(reader: Reader, number: BagId) -> Bag:
+def read_bag(reader: "Reader", number: BagId) -> Bag:
     """The bag as the store has it, with all tasks that were added. Raises StoreDamagedError."""
     row = reader.bag(number)
     bag = bag_from(row)

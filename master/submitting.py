@@ -2,7 +2,7 @@
 
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,11 +22,13 @@ class Master(Asks, Protocol):
 async def submit(
     master: Master, sweep: Work, offerings: Sequence[Offering] | None = None, **settings: Any
 ) -> Submitted:
-    if sweep.inputs:
-        settings["inputs"] = await send_inputs(master, sweep)
+    """Hand it over with further keys of a submission. Raises UsageError for one that is none."""
+    wanted = submission({"sweep": sweep.to_plain(), **settings})
     if offerings is not None:
-        settings["offerings"] = [asdict(one) for one in offerings]
-    return await ask(master, submission({"sweep": sweep.to_plain(), **settings}))
+        wanted = replace(wanted, offerings=[asdict(one) for one in offerings])
+    if sweep.inputs:
+        wanted = replace(wanted, inputs=await send_inputs(master, sweep))
+    return await ask(master, wanted)
 
 
 async def send_inputs(to: Master, sweep: Work) -> list[Input]:

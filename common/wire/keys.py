@@ -89,7 +89,9 @@ def renew_pair(path: Path) -> KeyPair:
 
 
 def write_access(path: Path, access: Access) -> None:
-    write_private(path, json.dumps({"version": 1, **asdict(access)}, indent=2) + "\n")
+    """Each start of a master does it, from its keys: a power cut may take it."""
+    text = json.dumps({"version": 1, **asdict(access)}, indent=2) + "\n"
+    write_private(path, text, synced=False)
 
 
 def read_access(path: Path, role: Role | None = None) -> Access:
@@ -160,7 +162,7 @@ def read_private(path: Path) -> str:
         return file.read()
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str, *, synced: bool = True) -> None:
     """All or nothing, mode 0600 from the first byte on; not at all if that is what it holds."""
     with contextlib.suppress(FileNotFoundError, UsageError):
         if read_private(path) == text:
@@ -171,7 +173,8 @@ def write_private(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(descriptor)
+            if synced:
+                os.fsync(descriptor)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink()

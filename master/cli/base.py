@@ -1,6 +1,5 @@
 """Parts of all commands: the global options, wherever they stand, and how facts are printed."""
 
-import asyncio
 import json
 import os
 import sys
@@ -145,4 +144,6 @@ common = click.make_pass_decorator(Common, ensure=True)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
+    import asyncio  # not for who only reads help
+
     return asyncio.run(work)

@@ -2,12 +2,13 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bats.common.errors import BatsError
 from bats.common.money import Money
 from bats.master.api.asking import Asks, ask
+from bats.master.api.replies import Status
 from bats.master.api.requests import Allow, Cancel, Choose, Resume
 from bats.master.cli.display.follower import Display, Screen
 
@@ -40,7 +41,8 @@ class Dialogue:
     def interrupted(self, number: int) -> None:
         """Cancel the bag in order, for a signal."""
         self.shown.close()
-        reason = f"{signal.Signals(number).name} received"
+        pressed = number == signal.SIGINT
+        reason = f"stopped by {'Ctrl-C' if pressed else signal.Signals(number).name}"
         self._answer(ask(self._client, Cancel(self.bag, reason)))
 
     def _answer(self, doing: Coroutine[Any, Any, Any]) -> None:
@@ -48,20 +50,21 @@ class Dialogue:
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
-    async def heard(self, status: Mapping[str, Any]) -> None:
+    async def heard(self, status: Status) -> None:
         """Ask as long as it is open how to go on: something may be chosen in another shell too."""
         shown = self.shown
         names = self._names()  # news come once a second: so long a key would mean another schedule
         self._moved = len(self._before) > 1 and names != self._before
         self._before = names
-        self._paused = bool(status.get("paused"))
-        self._enough = (status.get("paused") or {}).get("budget")
+        paused = status.get("paused")
+        self._paused = paused is not None
+        self._enough = paused["budget"] if paused else None
         if not self._is_asked(status):
             shown.question = ""
         elif not self._answers:
             shown.question = f"{self._said} {self._question()}".lstrip()
 
-    def _is_asked(self, status: Mapping[str, Any]) -> bool:
+    def _is_asked(self, status: Status) -> bool:
         if self._paused:
             return self.stays
         may_choose = status.get("phase") == "choosing" and self._rule == "ask"

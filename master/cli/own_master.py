@@ -14,7 +14,7 @@ from bats.master.cli.base import Common
 from bats.master.cli.dialogue import Dialogue
 from bats.master.cli.display.follower import display, follow
 from bats.master.cli.display.in_order import print_in_order
-from bats.master.cli.display.last_screen import last_screen
+from bats.master.cli.display.last_screen import Ended, last_screen
 from bats.master.cli.questions import exit_code
 from bats.master.client import Client, connect
 
@@ -47,10 +47,6 @@ def place_of(want: "Wanted") -> Place:
 
 Begin = Callable[[Client, str], Awaitable[int]]
 """Has the master begin a bag, or go on with one, by a rule; the bag's number."""
-
-
-class Ended(replies.Status):
-    promise: replies.Schedule | None  # what its schedule had foretold
 
 
 class Run:

@@ -9,6 +9,7 @@ from bats.common.errors import UsageError
 from bats.common.money import Money, currency_apart, money
 from bats.common.units import seconds
 from bats.master.api.asking import ask as ask_of
+from bats.master.api.replies import BagLine, Status
 from bats.master.api.requests import OfBag, Request
 from bats.master.cli.access import look
 from bats.master.cli.base import Common, run
@@ -59,7 +60,7 @@ def limits(budget: str | None, deadline: str | None) -> tuple[Money | None, floa
     return at_most, within
 
 
-def exit_code(status: Mapping[str, Any]) -> int:
+def exit_code(status: BagLine | Status) -> int:
     """The exit code of a command that waited for this bag."""
     if status.get("paused"):
         return 1

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgpack
 
 from bats.common.messages import BagId, MachineId, Outcome
-from bats.master.brain.protocol.events import Ended, Joined
+from bats.master.brain.protocol.events import Added, Ended, Joined
 from bats.master.brain.protocol.journal import CODES, code_of
 from bats.master.brain.protocol.numbering import from_journal
 
@@ -23,6 +23,8 @@ BINS_PER_OCTAVE: Final = 8  # of runtimes: neighbouring bins differ by 9 %
 _FIRST_BIN_SECONDS: Final = 1 / 32
 _ENDED: Final = CODES[Ended]
 _JOINED: Final = CODES[Joined]
+_ADDED: Final = CODES[Added]
+_LOOKED_AT: Final = (_ENDED, _JOINED, _ADDED)
 _SHORTEST_SECONDS: Final = 1e-4
 
 N = TypeVar("N", int, float)
@@ -76,12 +78,14 @@ class Chronicle:
     def read(self, events: Iterable[tuple[int, float, bytes]], chosen_at: float) -> None:
         """Take in what the store has of the journal; `chosen_at` is 0 while nothing is chosen."""
         for number, now, written in events:
-            if code_of(written) in (_ENDED, _JOINED):  # most others need not be unpacked
+            if code_of(written) in _LOOKED_AT:  # most others need not be unpacked
                 self.see(msgpack.unpackb(written), now, chosen_at)
             self.last = max(self.last, now)
             self.events = number + 1
 
     def see(self, event: list[Any], now: float, chosen_at: float) -> None:
+        if event[0] == _ADDED:
+            self._is_done.extend(bytes(event[1]))
         if event[0] not in (_JOINED, _ENDED):
             return
         number = from_journal(event[1], self._bag)

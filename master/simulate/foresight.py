@@ -10,7 +10,7 @@ taken. A run that is short of money is given more, so that every run tells a pri
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -74,10 +74,25 @@ def foretell(engine: Engine, asked: Foretell) -> Foretold:
         ]
 
     if known.decided and not known.choosing:
-        return Foretold(tuple(_told(one, known, look(one, slice(None))) for one in asked.schedules))
+        plan, *less = asked.schedules
+        return Foretold(
+            (_told(plan, known, look(plan, slice(None))), *_for_less(less, known, look))
+        )
     first = [_told(one, known, look(one, slice(None, None, 2))) for one in asked.schedules]
     limited = [_limited(one) for one in believable(first)]
     return Foretold(tuple(_told(one, known, look(one, slice(None))) for one in limited))
+
+
+def _for_less(
+    schedules: Sequence[Schedule], known: Known, look: Callable[[Schedule, slice], list[End]]
+) -> Iterator[Schedule]:
+    """Cheaper schedules than the plan that goes on: a user's budget is there if one does not do.
+
+    So what they come to is what their runs cost, be it more than the price that was their limit.
+    """
+    first = [_told(one, known, look(one, slice(None, None, 2))) for one in schedules]
+    for one in believable(first):
+        yield _told(replace(one, bounds=None), known, look(_limited(one), slice(None)))
 
 
 def _at_a_glance(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:

@@ -53,7 +53,8 @@ def run_ahead(
 ) -> End:
     world = World(engine, known, bag, lines)
     world.begin()
-    world.hear(Chosen(schedule.name) if known.choosing else Woken())
+    goes_on = schedule.name == engine.headline().chosen
+    world.hear(Woken() if goes_on else Chosen(schedule.name))
     return end_of(world)
 
 

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from types import UnionType
-from typing import Any, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.outcomes.values import FILE
 from bats.common.resources import Resources
 from bats.common.template import Fill, compile_template, placeholders
 from bats.master.sweep.space import OpenSpace, Space, any_space_from_plain, space_to_plain
+
+if TYPE_CHECKING:
+    from bats.common.messages import BagId, BagSpec
 
 Input = tuple[str, str, int, int]
 """A file that tasks need: its name, sha256, bytes and mode."""
@@ -159,14 +161,16 @@ class Sweep:
 
     def spec(
         self,
-        bag: BagId,
+        bag: "BagId",
         *,
         output_folder: str = "",
         inputs: tuple[Input, ...] = (),
         cluster: str = "",
         step: int = 0,  # noqa: ARG002 (all tasks are alike)
-    ) -> BagSpec:
+    ) -> "BagSpec":
         """The message to workers; `inputs` are the files of `input_paths` with their hashes."""
+        from bats.common.messages import BagSpec  # who only reads sweeps needs none
+
         return BagSpec(
             bag=bag,
             names=self.names,

@@ -41,6 +41,8 @@ def _all(world: World, ended_at: float) -> Iterator[str]:
             if len(known) != 1:
                 yield f"{errand.name} is {len(known)} times in the store"
             for bag in known:
+                if bag.state == "complete" and bag.tasks != errand.tasks:
+                    yield f"{errand.name} is complete with {bag.tasks} of {errand.tasks} tasks"
                 rows = list(reader.every_task(bag.id))
                 yield from _bag(world, errand, bag.id, bag.state, rows, ended_at)
         machines = {row.id: row for row in reader.machines()}

@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bats.common.billing import first_atus
@@ -14,6 +14,7 @@ from fate.kernel import Work
 
 _MOST: Final = 6
 _LONGEST_SECONDS: Final = 60.0
+_OPEN: Final = 0.3  # the share of bags of one step to which tasks are added
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Errand:
     retries: int
     steps: tuple[int, ...]  # the tasks of each; one waits for all of the one before
     inputs: dict[str, bytes]
+    batches: tuple[int, ...] = ()  # tasks of the last, which are added later; none: it is not open
 
     @property
     def tasks(self) -> int:
@@ -58,6 +60,8 @@ def story_of(seed: int) -> Story:
     rng = random.Random(f"story {seed}")
     offering = _offering(rng)
     errands = [_errand(rng, f"bag {k}", offering) for k in range(rng.choice([1, 1, 1, 2, 3]))]
+    later = random.Random(f"open {seed}")
+    errands = [_opened(later, errand) for errand in errands]
     works = [work for errand in errands for work in errand.works]
     span = 30.0 + min(600.0, sum(work.seconds for work in works) / offering.max_machines)
     befalls = sorted(
@@ -96,6 +100,16 @@ def _errand(rng: random.Random, name: str, offering: Offering) -> Errand:
     }
     at = 0.0 if name.endswith("0") else rng.choice([0.0, rng.uniform(0.0, 100.0)])
     return Errand(name, at, works, budget, rng.randint(0, 2), steps, inputs)
+
+
+def _opened(rng: random.Random, errand: Errand) -> Errand:
+    """Some are open, and get many of their tasks, or all, in batches."""
+    if len(errand.steps) > 1 or rng.random() > _OPEN:
+        return errand
+    batches: list[int] = []
+    while sum(batches) < errand.tasks and rng.random() < 0.8:
+        batches.append(rng.randint(1, errand.tasks - sum(batches)))
+    return replace(errand, batches=tuple(batches))
 
 
 def _work(rng: random.Random, mean: float) -> Work:

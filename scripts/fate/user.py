@@ -1,6 +1,7 @@
 """A user: submits bags until they are there, has what is paused go on, and changes their mind."""
 
 import hashlib
+import random
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from bats.master.bag import PAUSED
 from bats.master.service.wire.router import Heard
 from bats.master.store.reader import Reader
 from bats.master.sweep.columns import Listed
-from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.space import Axis, OpenSpace, Space, space_to_plain
 from bats.master.sweep.sweep import Sweep
 from bats.master.sweep.workflow.after import After
 from bats.master.sweep.workflow.workflow import Workflow
@@ -25,6 +26,7 @@ _MOST_RESUMED: Final = 6
 _CHUNK_BYTES: Final = 64 << 10
 _ANSWER_SECONDS: Final = 30.0
 _UPLOAD_SECONDS: Final = 0.1
+_LOST: Final = 0.3  # the share of answers to an open bag's user that are lost
 
 
 class User:
@@ -36,6 +38,10 @@ class User:
         self._asked_for: dict[int, Errand] = {}  # by which request
         self._open: dict[int, tuple[str, int, float]] = {}  # asked of which life, when
         self._heard = 0  # answers
+        self._to_say = {one.name: _words_to(one) for one in self._left if one.batches}
+        self._said: dict[int, str] = {}  # of which bag, by request
+        self._losing = random.Random(f"answers {world.seed}")
+        self._waits: dict[str, int] = {}  # for an answer of which life of the master
         self._resumed = 0
         self.refusals: list[str] = []  # of submissions, for reasons that do not pass
         self._cap_asked_in = 0  # which life of the master
@@ -45,7 +51,7 @@ class User:
 
     @property
     def has_submitted_all(self) -> bool:
-        return not self._left
+        return not self._left and not any(self._to_say.values())
 
     def look(self) -> None:
         """Look in now and then, as long as bags are to be submitted."""
@@ -53,13 +59,33 @@ class User:
         if world.master is not None:
             self._hear()
             self._see_to_cap()
-            there = self._names()
+            there = self._bags()
             self._left = [one for one in self._left if one.name not in there]
             for errand in self._left if self.capped else ():
                 if world.loop.now >= errand.at and self._asked.get(errand.name) != world.lives:
                     self._submit(errand)
-        if self._left:
+            for name in [name for name, words in self._to_say.items() if words and name in there]:
+                self._say_next(name, there[name])
+        if not self.has_submitted_all:
             world.loop.outside(_LOOK_SECONDS, self.look)
+
+    def _say_next(self, name: str, bag: BagId) -> None:
+        """Add the next batch, or close the bag: the same again until it is answered."""
+        if self._waits.get(name) == self._world.lives:
+            return
+        verb, body = self._to_say[name][0]
+        self.ask(verb, bag=bag, **body)
+        self._said[self._asks], self._waits[name] = name, self._world.lives
+
+    def _answered(self, reply: Reply) -> None:
+        name = self._said.pop(reply.id)
+        self._waits.pop(name, None)
+        if self._losing.random() < _LOST:
+            return  # it never reached whoever asked, who asks again
+        if not reply.error:
+            self._to_say[name].pop(0)
+        elif "has ended" in reply.error:  # cancelled, or out of money
+            self._to_say[name].clear()
 
     def _see_to_cap(self) -> None:
         """Set the cap before anything is submitted, and again until that was answered."""
@@ -96,8 +122,10 @@ class User:
     def _hear(self) -> None:
         """Answers to submissions: what was not taken for want of room is submitted again."""
         answers = self._world.network.answers
-        for frame in answers[self._heard :]:
+        for _, frame in answers[self._heard :]:
             reply = decode(frame)
+            if isinstance(reply, Reply) and reply.id in self._said:
+                self._answered(reply)
             if isinstance(reply, Reply) and reply.id == self._cap_ask:
                 self.capped |= not reply.error
                 self._cap_asked_in = self._cap_asked_in if self.capped else 0
@@ -131,10 +159,14 @@ class User:
     def unanswered(self, ended_at: float) -> Iterator[str]:
         """Requests that a master which lives on has not answered, though it was patiently asked."""
         world = self._world
-        heard = {r.id for r in map(decode, world.network.answers) if isinstance(r, Reply)}
+        told = [(at, decode(frame)) for at, frame in world.network.answers]
+        heard = {reply.id: at for at, reply in told if isinstance(reply, Reply)}
+        frozen = any(what == "master_frozen" for _, what, _ in world.story.befalls)
         for number, (verb, life, at) in self._open.items():
             if number not in heard and life == world.lives and at + _ANSWER_SECONDS < ended_at:
                 yield f"`{verb}` of {at:.0f} s is not answered"
+            elif not frozen and (seconds := heard.get(number, at) - at) > _ANSWER_SECONDS:
+                yield f"`{verb}` of {at:.0f} s is answered after {seconds:.0f} s"
 
     def _say(self, message: Any) -> bool:
         """True if there was a master to hear it."""
@@ -145,20 +177,38 @@ class User:
         self._world.loop.within(network.master.process, 0.0, network.master.hear, [heard])
         return True
 
-    def _names(self) -> set[str]:
+    def _bags(self) -> dict[str, BagId]:
         with Reader(self._world.state) as reader:
-            return {bag.name for bag in reader.bags()}
+            return {bag.name: bag.id for bag in reader.bags()}
+
+
+def _words_to(errand: Errand) -> list[tuple[str, dict[str, Any]]]:
+    """The requests that give an open bag its later tasks, each with its key, and close it."""
+    words: list[tuple[str, dict[str, Any]]] = []
+    first = errand.tasks - sum(errand.batches)
+    for count in errand.batches:
+        space = space_to_plain(_numbers(first, count))
+        words.append(("add", {"space": space, "key": f"from {first}"}))
+        first += count
+    return [*words, ("close", {})]
+
+
+def _numbers(first: int, count: int) -> Space:
+    return Space((Axis(("x",), (Listed(map(str, range(first, first + count))),)),))
 
 
 def _sweep(errand: Errand) -> Sweep | Workflow:
     steps = []
     first = 0
     for k, size in enumerate(errand.steps):
-        numbers = Listed(map(str, range(first, first + size)))
+        later = sum(errand.batches)
+        space: Space | OpenSpace = _numbers(first, size - later) if size > later else Space()
+        if errand.batches:
+            space = OpenSpace(("x",), [_numbers(first, size - later)] if size > later else [])
         name = errand.name if len(errand.steps) == 1 else f"step{k}"
         steps.append(
             Sweep(
-                Space((Axis(("x",), (numbers,)),)),
+                space,
                 name=name,
                 command="work {x}",
                 inputs=tuple(errand.inputs),

@@ -1,7 +1,8 @@
 """Requests of the API: each is sent by its client and read by its handler as one and the same."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -12,8 +13,10 @@ from bats.master.api import replies, requests
 from bats.master.api.asking import ask
 from bats.master.api.reading import read, takes
 from bats.master.api.requests import Choose, GetLog, GetTasks, Request, Retry, Submit
+from bats.master.client import sweep
 from bats.master.service.api.answering import VERBS
 from bats.master.service.api.submission import _KEYS, POLICY
+from bats.master.submitting import submit
 
 
 def every_request() -> dict[str, type[Request[Any]]]:
@@ -115,3 +118,24 @@ async def test_a_typed_question_reaches_its_handler_over_plain_data():
 
     told = await ask(Master(), Choose(3, "fastest", Money(7)))
     assert (told["chosen"], told["budget"]) == ("fastest", 7)
+
+
+async def test_a_key_of_no_submission_is_refused_before_any_file_is_sent(tmp_path: Path):
+    sent: list[Path] = []
+
+    class Master:
+        async def ask(self, verb: str, **body: Any) -> dict[str, Any]:
+            return {"verb": verb, **body}
+
+        async def send_file(self, path: Path) -> tuple[str, int]:
+            sent.append(path)
+            return "0" * 64, 1
+
+    (tmp_path / "data").write_text("x")
+    work = replace(sweep(command="cat data", inputs=["data"]), base=str(tmp_path))
+    with pytest.raises(UsageError, match="`bugdet` is no key of a submission"):
+        await submit(Master(), work, bugdet=5)
+    assert not sent
+    told: Any = await submit(Master(), work, budget=5)
+    assert sent == [tmp_path / "data"]
+    assert (told["budget"], [row[0] for row in told["inputs"]]) == (5, ["data"])

@@ -60,3 +60,15 @@ def test_who_runs_a_sweep_that_a_child_has_read_loads_nothing_that_reads_it() ->
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert said.stdout == "2 here False\n"
+
+
+def test_who_reads_a_sweep_loads_nothing_that_is_said_to_workers() -> None:
+    program = (
+        "import sys, bats.master.clouds.clouds_reading, bats.master.sweep.arguments\n"
+        "heavy = {'asyncio', 'zmq', 'numpy', 'bats.common.messages', 'bats.deploy.protocol'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "[]\n"

@@ -33,7 +33,8 @@ def test_every_command_in_the_list_is_there_and_begins_its_help_as_listed() -> N
 def test_commands_are_listed_without_loading_them() -> None:
     code = (
         "import sys; from bats.master.cli.main import main; main(['--help'])\n"
-        "print([name for name in sys.modules if name.startswith('bats.master.cli.commands.')])"
+        "print([name for name in sys.modules if name.startswith('bats.master.cli.commands.')"
+        " or name in {'asyncio', 'zmq', 'structlog'}])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert COMMANDS["status"] in done.stdout

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from bats.master.cli.display.follower import Facts, Lines, Screen, follow
+from bats.master.api import replies
+from bats.master.cli.display.follower import Lines, Screen, follow
 
 ONE = {"makespan_seconds": 60.0, "budget": 10**9, "cost": 10**9, "delta_n": 0, "cushion": 0}
 SCHEDULES = [{**ONE, "name": "cheapest", "mix": [1]}, {**ONE, "name": "fastest", "mix": [2]}]
 
 
-def facts(chosen: str, phase: str = "executing") -> Facts:
+def facts(chosen: str, phase: str = "executing") -> replies.Schedules:
     found: dict[str, Any] = {
         "schedules": SCHEDULES,
         "currency": "$",
@@ -58,7 +59,7 @@ class Slow:
 
 
 class Unseen(Screen):
-    def show(self, status: Facts, decisions: list[Facts]) -> None:
+    def show(self, status: replies.Status, decisions: list[replies.Decision]) -> None:
         pass
 
 

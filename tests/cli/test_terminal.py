@@ -131,7 +131,7 @@ def test_an_interrupt_at_the_question_stops_in_order(user: User, naps: list[str]
         terminal.press("\x03")
         assert terminal.ends() == 130
         assert "stopping in order; what is done is kept" in terminal.screen.everything
-        assert "because   SIGINT received" in terminal.screen.text
+        assert "because   stopped by Ctrl-C" in terminal.screen.text
         assert terminal.echoes
     until(lambda: not user.machines())
 

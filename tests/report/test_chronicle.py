@@ -6,7 +6,7 @@ import msgpack
 import pytest
 
 from bats.common.messages import BagId, MachineId, Outcome
-from bats.master.brain.protocol.events import Ended, Ending, Joined
+from bats.master.brain.protocol.events import Added, Ended, Ending, Joined
 from bats.master.brain.protocol.journal import plain
 from bats.master.queries.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
 
@@ -84,3 +84,12 @@ def test_a_journal_of_version_0_1_0_counts_the_machines_of_its_bag_from_one() ->
     today.see(ended(SECOND, (0, 1, Outcome.DONE, 2.0)), 2.0, 0.0)
     assert old.spans == today.spans
     assert old.machines.keys() == today.machines.keys() == {SECOND}
+
+
+def test_tasks_that_were_added_while_somebody_looked_on_count_like_the_others() -> None:
+    chronicle = Chronicle(BAG, 1)
+    chronicle.see(ended(FIRST, (0, 1, Outcome.DONE, 1.0)), 6.0, 5.0)
+    events = [plain(Added(2)), ended(FIRST, (2, 1, Outcome.DONE, 1.0))]
+    chronicle.read([(k, 8.0, msgpack.packb(event)) for k, event in enumerate(events, 1)], 5.0)
+    assert [span.use for span in chronicle.spans] == [Use.TASK, Use.TASK]
+    assert sum(chronicle.done_by_bin.values()) == 2

@@ -30,7 +30,7 @@ def within_a_budget() -> Simulation:
     return world
 
 
-async def test_of_a_plan_that_a_budget_decided_nothing_is_told_but_what_it_comes_to() -> None:
+async def test_of_what_a_budget_decided_it_is_told_what_it_comes_to_and_what_costs_less() -> None:
     """Offers that were never chosen of would all tell of the machines that work by now."""
     engine = within_a_budget().engine
     predictions = Predictions(engine)
@@ -40,10 +40,11 @@ async def test_of_a_plan_that_a_budget_decided_nothing_is_told_but_what_it_comes
     assert engine.unanswered is not None
     engine.handle(foretell(engine, engine.unanswered), 15.0)
     predictions.look()
-    (told,) = await asked
+    *less, told = await asked
     assert told.name == engine.headline().chosen
-    assert told.bounds is not None
-    assert await predictions.bounded() == (told,), "it stays on record"
+    assert all(one.bounds is not None for one in (*less, told))
+    assert all(one.cost < told.cost for one in less)
+    assert await predictions.bounded() == (*less, told), "it stays on record"
 
 
 async def test_nobody_waits_for_what_is_told_of_a_bag_that_has_ended() -> None:

@@ -332,3 +332,53 @@ def test_what_was_being_collected_is_here_when_a_bag_is_run_ahead() -> None:
     end = run_ahead(engine.ahead((cheapest,)), known, cheapest, bag, known.lines)
     assert end.done
     assert end.seconds < 30 * 900, "no machine waits for files that never come"
+
+
+# --- within a budget ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "tasks", "atu", "budget"),
+    [("normal", 60, 3600.0, "14"), ("normal", 120, 60.0, "16"), ("constant", 60, 1.0, "9")],
+)
+def test_beside_what_a_budget_buys_it_is_told_what_would_do_for_less(
+    kind: str, tasks: int, atu: float, budget: str
+) -> None:
+    simulation = world(kind, tasks, atu, delay=30.0, budget=money(budget))
+    simulation.run()
+    *less, own = simulation.engine.foretold
+    assert less
+    costs = [one.cost for one in (*less, own)]
+    times = [one.makespan_seconds for one in (*less, own)]
+    assert costs == sorted(set(costs))
+    assert times == sorted(set(times), reverse=True), "nobody pays more for no time"
+    assert simulation.engine.headline().chosen == own.name, "the budget's plan goes on"
+    assert any(f"{less[0].name} would do" in words for _, words in simulation.history.decisions)
+
+
+@pytest.mark.parametrize("atu", [1.0, 60.0])
+def test_what_costs_less_can_be_chosen_while_the_budget_is_spent_and_comes_to_what_was_told(
+    atu: float,
+) -> None:
+    simulation = world("constant", 120, atu, delay=30.0, budget=money("18"))
+    simulation.begin()
+    now = 0.0
+    while not simulation.engine.foretold:
+        now += 30.0
+        simulation.go_on(now)
+    cheapest, *_ = simulation.engine.foretold
+    simulation.tell(Chosen(cheapest.name), now)
+    simulation.go_on()
+    ended = simulation.engine.view()
+    assert ended.outcome is BagOutcome.COMPLETE
+    assert ended.told is not None
+    assert ended.told.name == cheapest.name
+    assert ended.spent == pytest.approx(ended.told.cost, rel=0.03)
+    a_task = 900.0  # that a machine has begun since it was told, which is not wanted any more
+    assert ended.ended_at == pytest.approx(ended.told.seconds, abs=1.05 * a_task)
+
+
+def test_of_a_bag_of_seconds_nothing_is_told_that_nobody_can_read_in_time() -> None:
+    simulation = world("normal", 60, 1.0, seconds=5.0, budget=money("2"))
+    simulation.run()
+    assert len(simulation.engine.foretold) == 1

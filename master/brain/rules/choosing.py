@@ -11,7 +11,7 @@ from typing import Final
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
-from bats.common.units import counted
+from bats.common.units import counted, in_words
 from bats.master.brain.books.choice import Told
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
@@ -31,6 +31,15 @@ from bats.master.brain.views.told.promises import at_risk
 _NAMED: Final = 5
 LOOKS: Final = 4
 """The parts of a bag after each of which it is asked anew what the plan comes to."""
+
+
+_WORTH_TELLING_SECONDS: Final = 60.0
+"""The makespan from which on it is told what would do for less: of shorter ones nobody reads it."""
+
+_LESS: Final = 3
+"""Cheaper offers that are run ahead beside what a budget buys: each takes as long as that."""
+
+_CLEARLY_LESS: Final = 0.95
 
 
 def sampled(run: Run) -> None:
@@ -77,7 +86,9 @@ def foretold(run: Run, event: Foretold) -> None:
     told = _answered(run, event.schedules)
     if told is None:
         return
-    if run.phase is Phase.EXECUTING and len(told.schedules) == 1:
+    if run.phase is Phase.EXECUTING and told.schedules[0].name == run.choice.name:
+        less, told = told.schedules[1:], replace(told, schedules=told.schedules[:1])
+        _offer_less(run, told, less)
         if told.tasks < run.planned_tasks:
             _ask_of_plan(run)  # that was about fewer tasks
         elif run.choice.told is None:
@@ -135,7 +146,7 @@ def choose(run: Run, chosen: Chosen) -> None:
     replanning.replan(run, "schedule chosen")
     run.next_monitor = now + monitoring.monitor_seconds(run)
     if run.choice.told is None:
-        _ask_of_plan(run)
+        _ask_of_plan(run, _less(run))
 
 
 def allow(run: Run, allowed: Allowed) -> None:
@@ -235,12 +246,49 @@ def _ask(run: Run, schedules: tuple[Schedule, ...]) -> None:
         run.out.append(Foretell(schedules))
 
 
-def _ask_of_plan(run: Run) -> None:
+def _ask_of_plan(run: Run, beside: tuple[Schedule, ...] = ()) -> None:
     """Ask what the plan comes to that was decided without an offer: by a limit, or by itself."""
     if run.phase is Phase.EXECUTING:
         mix = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
         left = run.ledger.left or NOTHING
-        _ask(run, (Schedule(run.choice.name, left, mix, 0.0, left, delta_n=0),))
+        _ask(run, (Schedule(run.choice.name, left, mix, 0.0, left, delta_n=0), *beside))
+
+
+def _less(run: Run) -> tuple[Schedule, ...]:
+    """The schedules that cost clearly less than what a budget has just decided, by their plans."""
+    plan, left = run.plan, run.ledger.left
+    if run.choice.budget is None or run.choice.deadline_at is not None or run.tasks.order:
+        return ()
+    if plan is None or left is None or plan.makespan_seconds < _WORTH_TELLING_SECONDS:
+        return ()
+    of_mix = {
+        one.mix: one
+        for one in reversed(run.choice.drafts)
+        if one.budget < left * _CLEARLY_LESS and one.mix != plan.mix and one.name != FASTEST
+    }
+    found = sorted(of_mix.values(), key=lambda one: one.cost)
+    return tuple(found) if len(found) <= _LESS else (found[0], found[len(found) // 2], found[-1])
+
+
+def _offer_less(run: Run, told: Told, less: tuple[Schedule, ...]) -> None:
+    """Offer what would do for less than the budget buys, if anything does; it can still be chosen.
+
+    The fastest stays what takes all of the budget again.
+    """
+    (own,) = told.schedules
+    known = [one for one in less if one.bounds is not None]  # else nothing could be foretold
+    cheaper = tuple(one for one in believable((*known, own)) if one != own and one.cost < own.cost)
+    if not cheaper:
+        return
+    run.choice.offered = replace(told, schedules=cheaper)
+    fastest = (one for one in run.choice.drafts if one.name == FASTEST)
+    run.schedules = (*cheaper, *fastest)
+    first = cheaper[0]
+    run.say(
+        f"{first.name} would do the rest for {run.shown(first.cost)} in "
+        f"{in_words(first.makespan_seconds)}, not {run.shown(own.cost)} in "
+        f"{in_words(own.makespan_seconds)}; while it runs, it can still be chosen"
+    )
 
 
 def allow_for_more(run: Run) -> None:

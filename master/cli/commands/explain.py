@@ -1,8 +1,7 @@
 """`bats explain`: the reasons behind a plan or a task; `bats learned`: what bags have taught."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
@@ -21,6 +20,12 @@ from bats.master.cli.display.formatting import count, duration, mix, shortened, 
 from bats.master.cli.questions import ask, bag_argument
 
 PLAN = "plan"
+
+
+class Explained(replies.Explanation):
+    """The numbers behind a plan, and what was decided by them."""
+
+    decisions: list[replies.Decision]
 
 
 def plan_or_task(written: str) -> int | str:
@@ -49,15 +54,15 @@ def explain(common: Common, bag: int | str, what: int | str) -> None:
         story = ask(common, GetTask(bag, task=task))
         common.facts(story, lambda: _task(story), replies.Task)
         return
-    status: replies.Status = ask(common, Explain(bag))
+    status = ask(common, Explain(bag))
     number = status["bag"]
     if status.get("failed"):
         status["failures"] = ask(common, GetFailures(number))["failures"]
-    facts = {**status, "decisions": ask(common, GetDecisions(number))["decisions"]}
-    common.facts(facts, lambda: _plan(facts), replies.Explanation)
+    facts: Explained = {**status, "decisions": ask(common, GetDecisions(number))["decisions"]}
+    common.facts(facts, lambda: _plan(facts), Explained)
 
 
-def _plan(facts: Mapping[str, Any]) -> str:
+def _plan(facts: Explained) -> str:
     lines = [f"bag {facts['bag']} ({facts['name']}): {facts['words'] or facts.get('phase', '')}"]
     if paused := facts.get("paused"):
         lines = [f"bag {facts['bag']} ({facts['name']}): paused: {paused['reason']}"]
@@ -65,6 +70,7 @@ def _plan(facts: Mapping[str, Any]) -> str:
     lines += failure_lines(facts)
     if facts.get("sample_size"):
         lines.append(f"sample    {count(facts['sample_size'], 'task')} on each kind of machine")
+    profiles: Sequence[replies.Profile | replies.ClusterStatus]
     profiles = facts.get("profiles") or facts.get("clusters", [])
     names = [one["name"] for one in profiles]
     where = " there and, converted, on other kinds" if len(profiles) > 1 else ""

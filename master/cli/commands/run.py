@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from bats.master.client import Client
 
 _AGAIN_SECONDS = 0.2
-_A_MASTER: Final = (
-    "bats.common.log",  # before all that logs
-    "bats.master.cli.own_master",
-    "bats.master.queries.by_verb",
-    "bats.master.service.master",
-)
-"""The modules of a master of this process, in parts that take about as long."""
+_A_CLIENT: Final = ("bats.common.log", "bats.master.cli.own_master")  # the log before all that logs
+_A_MASTER: Final = ("bats.master.queries.by_verb", "bats.master.service.master")
+"""The modules of a master of this process, in parts that take about as long. A child that reads
+begins before them, not earlier: until then the other core is the spare keeper's."""
 
 
 @command(
@@ -114,6 +111,8 @@ def _read(words: tuple[str, ...], given: Mapping[str, Any]) -> sweep_options.Wan
     """
     if "-" in words[:1]:
         return _wanted(words, given)
+    for module in _A_CLIENT:
+        import_module(module)
     reading = Beside(partial(_wanted, words, given))
     for module in _A_MASTER:
         if reading.failed():  # who made a slip is told at once

@@ -3,9 +3,9 @@
 import asyncio
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -139,12 +139,12 @@ class _JsonOfAll:
 class _Json:
     look_seconds = Screen.look_seconds
     question = ""
-    offered: Mapping[str, Any] | None = None
+    offered: replies.Schedules | None = None
 
-    def show(self, status: Mapping[str, Any], decisions: Sequence[Mapping[str, Any]]) -> None:
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None:
         print(as_json({**status, "decisions": decisions}, replies.Status), flush=True)
 
-    def offer(self, offered: Mapping[str, Any]) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         pass
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
 """The state of a bag in words, in a few lines."""
 
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from bats.common.money import Money
+from bats.master.api.replies import BagLine, Promise, Status
 from bats.master.cli.display.formatting import (
     amount,
     bar,
@@ -17,9 +18,9 @@ _DAY_SECONDS: Final = 86400.0
 _WIDEST: Final = 120  # of a failure's words
 
 
-def words_of(bag: Mapping[str, Any]) -> str:
-    if bag.get("paused"):
-        return str(bag["paused"]["reason"])
+def words_of(bag: BagLine | Status) -> str:
+    if paused := bag.get("paused"):
+        return paused["reason"]
     if said := unserved(bag) or str(bag.get("held_by_cap") or bag.get("words", "")):
         return said
     if bag.get("phase") == "choosing":
@@ -28,7 +29,7 @@ def words_of(bag: Mapping[str, Any]) -> str:
     return ""
 
 
-def unserved(bag: Mapping[str, Any]) -> str:
+def unserved(bag: BagLine | Status) -> str:
     """Words where no master runs: when one last did, and how to go on; else ""."""
     if not (since := bag.get("unserved_since")):
         return ""
@@ -41,7 +42,7 @@ def unserved(bag: Mapping[str, Any]) -> str:
     )
 
 
-def in_full(facts: Mapping[str, Any]) -> str:
+def in_full(facts: Status) -> str:
     """One bag, as a few lines."""
     total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
     words = words_of(facts)
@@ -77,12 +78,12 @@ def in_full(facts: Mapping[str, Any]) -> str:
         lines.append(
             f"open      more tasks may come: `bats add {number}`, then `bats close {number}`"
         )
-    if facts.get("paused"):
-        lines.append(f"next      {facts['paused']['ways']}")
+    if paused := facts.get("paused"):
+        lines.append(f"next      {paused['ways']}")
     return "\n".join(lines)
 
 
-def waiting_words(facts: Mapping[str, Any]) -> str:
+def waiting_words(facts: Status) -> str:
     """`, 3 ready, 80 waiting, 5 cut off` of a workflow."""
     said = ""
     if facts.get("blocked"):
@@ -92,7 +93,7 @@ def waiting_words(facts: Mapping[str, Any]) -> str:
     return said
 
 
-def step_lines(facts: Mapping[str, Any]) -> list[str]:
+def step_lines(facts: Status) -> list[str]:
     """A line for each step of a workflow: `sweep  40 of 100 done, 8 running`."""
     steps = facts.get("steps") or ()
     width = max((len(one["name"]) for one in steps), default=0)
@@ -117,7 +118,7 @@ _KINDS: Final = 3
 """Of failures that are told one by one."""
 
 
-def failure_lines(facts: Mapping[str, Any]) -> list[str]:
+def failure_lines(facts: Status) -> list[str]:
     """Reasons why tasks failed: `200: exit code 2, 'No such file' (all alike); bats logs 1 0`."""
     kinds = facts.get("failures") or []
     lines = [
@@ -131,7 +132,7 @@ def failure_lines(facts: Mapping[str, Any]) -> list[str]:
     return [f"{'failed' if not k else '':<9} {line}" for k, line in enumerate(lines)]
 
 
-def state_of(facts: Mapping[str, Any]) -> str:
+def state_of(facts: BagLine | Status) -> str:
     """The state in a word: how it ended, that it is paused, or what it is at."""
     if facts.get("paused"):
         return "paused"
@@ -142,13 +143,13 @@ def state_of(facts: Mapping[str, Any]) -> str:
     return str(facts.get("phase") or facts["state"])
 
 
-def deadline_line(facts: Mapping[str, Any]) -> list[str]:
+def deadline_line(facts: Status) -> list[str]:
     """The line of the deadline; nothing where there is none."""
     said = deadline_words(facts)
     return [f"deadline  {said}"] if said else []
 
 
-def deadline_words(facts: Mapping[str, Any]) -> str:
+def deadline_words(facts: Status) -> str:
     """`in 5 min 10 s`, `kept, with 12 s to spare` or `missed by 8 s`."""
     due = facts.get("deadline_at")
     if due is None:
@@ -160,7 +161,7 @@ def deadline_words(facts: Mapping[str, Any]) -> str:
     return f"in {duration(left)}" if ended is None else f"kept, with {duration(left)} to spare"
 
 
-def money_line(facts: Mapping[str, Any]) -> str:
+def money_line(facts: Status) -> str:
     currency = facts.get("currency", "$")
     said = f"{amount(facts['spent'], currency)} spent"
     if facts.get("reserved"):
@@ -171,20 +172,20 @@ def money_line(facts: Mapping[str, Any]) -> str:
     return said
 
 
-def seconds_of(facts: Mapping[str, Any]) -> float:
+def seconds_of(facts: Status) -> float:
     """Until it was decided that all is done, or until now; machines may take longer to end."""
     ended = facts.get("ended_at")
     return float(facts.get("now", 0.0) if ended is None else ended)
 
 
-def cap_of(facts: Mapping[str, Any]) -> int | None:
+def cap_of(facts: Status) -> Money | None:
     """The money that may be spent; before the choice the limit is only that of the sample."""
-    if facts.get("budget") is not None:
-        return int(facts["budget"])
+    if (budget := facts.get("budget")) is not None:
+        return budget
     return facts.get("limit") if facts.get("chosen") else None
 
 
-def eta_words(facts: Mapping[str, Any]) -> str:
+def eta_words(facts: Status) -> str:
     """`about 5 min 10 s to go, 4 min 20 s to 6 min 40 s`; "" when nothing is known."""
     if facts.get("eta_seconds") is None:
         return ""
@@ -195,7 +196,7 @@ def eta_words(facts: Mapping[str, Any]) -> str:
     return said
 
 
-def told_line(facts: Mapping[str, Any]) -> list[str]:
+def told_line(facts: Status) -> list[str]:
     """`told      $0.12 (90 %: $0.14) and 5 min (90 %: 6 min) in all`; the same as of now."""
     told, looks = facts.get("told"), facts.get("looks") or []
     lines = [f"told      {_promise(told, facts)}"] if told else []
@@ -206,7 +207,7 @@ def told_line(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _promise(told: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _promise(told: Promise, facts: Status) -> str:
     currency = facts.get("currency", "$")
     price, bound = (amount(told[key], currency) for key in ("cost", "cost_bound"))
     time, within = (duration(told[key]) for key in ("seconds", "seconds_bound"))
@@ -217,7 +218,7 @@ def _promise(told: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return said
 
 
-def cluster_lines(facts: Mapping[str, Any]) -> list[str]:
+def cluster_lines(facts: Status) -> list[str]:
     lines = []
     for one in facts.get("clusters", ()):
         said = f"{one['name']}: {count(one['machines'], 'machine')}"

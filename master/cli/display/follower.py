@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
@@ -21,8 +21,6 @@ from bats.master.client import Client
 if TYPE_CHECKING:
     from rich.live import Live
 
-Facts = Mapping[str, Any]
-
 _LONGEST_SECONDS: Final = 10.0  # without news; then the clock and the ETA are shown anew
 _LIVE_SECONDS: Final = 1.0
 _RESTING_SECONDS: Final = 0.5  # once paused: that what still runs has ended is no news
@@ -36,11 +34,11 @@ _RECENT: Final = 5  # decisions shown
 class Display(Protocol):
     look_seconds: float
     question: str  # stands below the schedules while somebody is asked
-    offered: Facts | None  # the schedules that are shown
+    offered: replies.Schedules | None  # the schedules that are shown
 
-    def show(self, status: Facts, decisions: Sequence[Facts]) -> None: ...
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None: ...
 
-    def offer(self, offered: Facts) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         """The offer to choose from now, or the one that was chosen of."""
 
     def close(self) -> None: ...
@@ -57,7 +55,7 @@ async def follow(
     client: Client,
     bag: int,
     display: Display,
-    heard: Callable[[Facts], Awaitable[None]] | None = None,
+    heard: Callable[[replies.Status], Awaitable[None]] | None = None,
     *,
     stays: bool = False,
     told: Told | None = None,
@@ -98,7 +96,7 @@ async def follow(
         display.close()
 
 
-def rests(status: Facts) -> bool:
+def rests(status: replies.Status) -> bool:
     """True if it is paused and what still ran has ended; of what hangs no end is waited for."""
     paused = status.get("paused")
     if not paused:
@@ -180,9 +178,9 @@ class Lines:
         self._out = out or sys.stdout
         self._tenth = 0
         self._phase = ""
-        self.offered: Facts | None = None
+        self.offered: replies.Schedules | None = None
 
-    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None:
         for one in decisions:
             self._say(one["time"], one["words"])
         if status["over"] or status.get("phase") == "ending":  # the decision has said so
@@ -201,7 +199,7 @@ class Lines:
                 said += f", {eta}"
             self._say(status.get("now", 0.0), said)
 
-    def offer(self, offered: Facts) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         """Tell an offer once, and again when mixes change: prices and times always waver."""
         before, self.offered = self.offered, offered
         if before is None or (_mixes(before) != _mixes(offered) and offered["phase"] == "choosing"):
@@ -215,11 +213,11 @@ class Lines:
         print(f"{seconds:8.1f} s  {words}", file=self._out, flush=True)
 
 
-def _mixes(offered: Facts) -> list[Any]:
+def _mixes(offered: replies.Schedules) -> list[Any]:
     return [one["mix"] for one in offered["schedules"]]
 
 
-def _choice(offered: Facts) -> str | None:
+def _choice(offered: replies.Schedules) -> str | None:
     """The choice; None while there is none."""
     return None if offered["phase"] == "choosing" else offered["chosen"]
 
@@ -229,12 +227,12 @@ class Silence:
 
     look_seconds = _LONGEST_SECONDS
     question = ""
-    offered: Facts | None = None
+    offered: replies.Schedules | None = None
 
-    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None:
         pass
 
-    def offer(self, offered: Facts) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         pass
 
     def close(self) -> None:
@@ -253,10 +251,10 @@ class Screen:
         self._keys = Keys(pressed)  # also lest what is typed is written into the picture
         self._console = Console(file=drawn_on(), highlight=False)
         self._live: Live | None = None
-        self._recent: list[Facts] = []
-        self.offered: Facts | None = None
+        self._recent: list[replies.Decision] = []
+        self.offered: replies.Schedules | None = None
 
-    def show(self, status: Facts, decisions: Sequence[Facts]) -> None:
+    def show(self, status: replies.Status, decisions: Sequence[replies.Decision]) -> None:
         from bats.master.cli.display.live_view import choice, picture
 
         status = harmless_facts(status)
@@ -272,7 +270,7 @@ class Screen:
         self._keys.start()
         self._begun().update(drawn, refresh=True)
 
-    def offer(self, offered: Facts) -> None:
+    def offer(self, offered: replies.Schedules) -> None:
         """Show the offer while somebody may choose; what was chosen of stays on the screen."""
         before, self.offered = self.offered, offered
         chosen = _choice(offered)

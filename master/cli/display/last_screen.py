@@ -1,8 +1,6 @@
 """The last words of `bats run`: what became of the bag, what it cost, where all of it is."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from bats.master.api.replies import Schedule, Status
 from bats.master.cli.display.bag_status import (
     cap_of,
     deadline_line,
@@ -13,7 +11,11 @@ from bats.master.cli.display.bag_status import (
 from bats.master.cli.display.formatting import amount, count, duration
 
 
-def last_screen(facts: Mapping[str, Any]) -> str:
+class Ended(Status):
+    promise: Schedule | None  # what its schedule had foretold
+
+
+def last_screen(facts: Ended) -> str:
     currency = facts["currency"]
     total, done, failed = facts["total"], facts["done"], facts["failed"]
     paused = facts.get("paused")

@@ -2,8 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from bats.master.api.replies import Decision, MachineStatus, Schedules, Status
 from bats.master.cli.display.bag_status import (
     deadline_words,
     eta_words,
@@ -24,8 +25,6 @@ from bats.master.cli.display.bag_status import (
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.display.offers import offers
 
-Facts = Mapping[str, Any]
-
 _PHASES: Final = "▁▂▃▄▅▆▇█"  # eighths of an ATU that are told apart
 _SINGLY: Final = 24  # machines of a cluster that are shown one by one
 _WIDEST: Final = 110  # what the eye takes in; and it stays whole in a terminal made narrower
@@ -34,7 +33,7 @@ _TALLEST: Final = 9  # lines of the picture of schedules
 
 
 def picture(
-    status: Facts, decisions: Sequence[Facts], question: str = "", *, width: int
+    status: Status, decisions: Sequence[Decision], question: str = "", *, width: int
 ) -> RenderableType:
     """`question` is asked of a bag that is paused."""
     width = min(width, _WIDEST)
@@ -64,7 +63,7 @@ def picture(
 
 
 def choice(
-    status: Facts, offered: Facts, question: str, *, width: int, height: int
+    status: Status, offered: Schedules, question: str, *, width: int, height: int
 ) -> RenderableType:
     """The view while nobody has chosen: the schedules, a picture, the question."""
     plain = offers(offered, width=width)
@@ -82,11 +81,11 @@ def choice(
     )
 
 
-def _title(status: Facts) -> str:
+def _title(status: Status) -> str:
     return f"bag {status['bag']} · {status['name']} · {state_of(status)}"
 
 
-def _meanwhile(status: Facts) -> str:
+def _meanwhile(status: Status) -> str:
     """The cost of the sample's machines while nobody has chosen."""
     spent = amount(status["spent"], status["currency"])
     ends = [one["paid_until"] for one in status["machines"] if one["paid_until"] is not None]
@@ -96,7 +95,7 @@ def _meanwhile(status: Facts) -> str:
     return f"{spent} spent · its machines are paid for {left} more"
 
 
-def _progress(status: Facts) -> RenderableType:
+def _progress(status: Status) -> RenderableType:
     total, ended = status["total"] or 1, status["done"] + status["failed"]
     line = Table.grid(padding=(0, 1), expand=True)
     line.add_column(ratio=1)
@@ -105,7 +104,7 @@ def _progress(status: Facts) -> RenderableType:
     return line
 
 
-def _tasks(status: Facts) -> Text:
+def _tasks(status: Status) -> Text:
     said = Text(f"tasks  {status['done']:,} of {status['total']:,} done")
     said.append(" so far, more may come" if status.get("open") else "")
     if status["failed"]:
@@ -119,7 +118,7 @@ def _tasks(status: Facts) -> Text:
     return said
 
 
-def _steps(status: Facts) -> list[Text]:
+def _steps(status: Status) -> list[Text]:
     """A row for each step; of very many those at work."""
     lines = step_lines(status)
     if len(lines) > _MOST_STEPS:
@@ -133,11 +132,11 @@ def _steps(status: Facts) -> list[Text]:
     return [Text(f"{line[:5]}  {line[10:]}", no_wrap=True, overflow="ellipsis") for line in lines]
 
 
-def _failed(status: Facts) -> list[str]:
+def _failed(status: Status) -> list[str]:
     return [f"       {line[10:]}" for line in failure_lines(status)]
 
 
-def _copies(status: Facts) -> int:
+def _copies(status: Status) -> int:
     """The number of replicas that run in the tail."""
     if status["phase"] != "executing":
         return 0
@@ -146,7 +145,7 @@ def _copies(status: Facts) -> int:
     return max(0, int(attempts) - running)
 
 
-def _time(status: Facts) -> str:
+def _time(status: Status) -> str:
     said = f"{duration(status['now'])} so far"
     if eta := eta_words(status):
         said += f" · {eta}"
@@ -155,7 +154,7 @@ def _time(status: Facts) -> str:
     return said
 
 
-def _promises(status: Facts) -> list[Text]:
+def _promises(status: Status) -> list[Text]:
     """The promise of the whole, what it comes to by now, and a bound that will hardly hold."""
     said = []
     for line in told_line(status):
@@ -166,13 +165,13 @@ def _promises(status: Facts) -> list[Text]:
     return said
 
 
-def _clock(status: Facts, decision: Facts) -> str:
+def _clock(status: Status, decision: Decision) -> str:
     if status["began"] is None:
         return duration(decision["time"])
     return time.strftime("%H:%M:%S", time.localtime(status["began"] + decision["time"]))
 
 
-def _clusters(status: Facts) -> RenderableType:
+def _clusters(status: Status) -> RenderableType:
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     for head, side in (
         ("machines", "left"), ("there", "right"), ("planned", "right"), ("busy", "right"),
@@ -198,7 +197,7 @@ def _clusters(status: Facts) -> RenderableType:
     return grid
 
 
-def _phases(machines: Sequence[Facts], now: float, atu_seconds: float) -> str:
+def _phases(machines: Sequence[MachineStatus], now: float, atu_seconds: float) -> str:
     """The progress of each machine through the ATU that is paid for; of many machines, counted."""
     each = [_phase(one, now, atu_seconds) for one in machines]
     if len(each) <= _SINGLY:
@@ -206,7 +205,7 @@ def _phases(machines: Sequence[Facts], now: float, atu_seconds: float) -> str:
     return " ".join(f"{number}{sign}" for sign, number in sorted(Counter(each).items()))
 
 
-def _phase(machine: Facts, now: float, atu_seconds: float) -> str:
+def _phase(machine: MachineStatus, now: float, atu_seconds: float) -> str:
     if machine["paid_until"] is None:
         return "∞" if machine["joined_at"] is not None else "…"
     share = 1 - (machine["paid_until"] - now) / atu_seconds

@@ -1,8 +1,9 @@
 """Schedules on offer, as a table with a picture of price and time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from bats.master.api.replies import Schedule, Schedules
 from bats.master.cli.display.formatting import amount, count, duration, mix, shortened, table
 from bats.master.cli.display.scatter import scatter
 
@@ -10,7 +11,7 @@ _MIX: Final = 2  # the column of the mixes
 _LEAST_MIX: Final = 8  # characters that are left of one
 
 
-def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 0) -> str:
+def offers(facts: Schedules, *, width: int | None = None, height: int = 0) -> str:
     """The schedules as a numbered table, and a picture of them in so many lines if that is given.
 
     Prices are for what is left to do. A `width` shortens the mixes until the table fits.
@@ -45,7 +46,7 @@ def offers(facts: Mapping[str, Any], *, width: int | None = None, height: int = 
     return "\n".join(lines)
 
 
-def _in_all(facts: Mapping[str, Any]) -> Iterator[str]:
+def _in_all(facts: Schedules) -> Iterator[str]:
     """The price and the time of the whole bag, by the schedule that was chosen."""
     for one in facts["schedules"]:
         if one["name"] == facts["chosen"] and (bounds := one.get("bounds")):
@@ -60,7 +61,7 @@ def _in_all(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"All of it by {one['name']}: {price} (90 %: {bound}) in {time} (90 %: {within})."
 
 
-def _risks(found: Sequence[Mapping[str, Any]], currency: str) -> Iterator[str]:
+def _risks(found: Sequence[Schedule], currency: str) -> Iterator[str]:
     """Schedules that may leave tasks over, and what would pay for those."""
     alike: dict[tuple[int, int], list[str]] = {}
     for number, one in enumerate(found, 1):
@@ -73,7 +74,7 @@ def _risks(found: Sequence[Mapping[str, Any]], currency: str) -> Iterator[str]:
         )
 
 
-def _columns(facts: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _columns(facts: Schedules) -> tuple[list[str], list[list[str]]]:
     found, currency = facts["schedules"], facts["currency"]
     bounded = any(one.get("bounds") for one in found)
     head = ["", "schedule", "machines", "price", "time"]

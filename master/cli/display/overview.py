@@ -3,11 +3,11 @@
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from bats.common.escapes import harmless
-from bats.master.api.replies import Bags, CapLine, OwnedMachines
+from bats.master.api.replies import BagLine, Bags, CapLine, OwnedMachines
 from bats.master.cli.display.bag_status import state_of, words_of
 from bats.master.cli.display.formatting import amount, bar, count, duration, printable, table
 from bats.master.cli.display.terminal import drawn_on
@@ -29,7 +29,7 @@ def overview(facts: Bags, *, quiet: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def _bags(bags: Sequence[Mapping[str, Any]]) -> str:
+def _bags(bags: Sequence[BagLine]) -> str:
     if not bags:
         return "No bag has been submitted yet. Try: bats submit SWEEP.toml"
     whose = any(one.get("user") for one in bags)
@@ -53,7 +53,7 @@ def _bags(bags: Sequence[Mapping[str, Any]]) -> str:
     return table(("bag", *(["user"] if whose else []), *columns), rows)
 
 
-def _spent(bag: Mapping[str, Any]) -> str:
+def _spent(bag: BagLine) -> str:
     """`$0.20 of $5.00` of one that runs within a limit."""
     currency = bag.get("currency", "$")
     spent = amount(bag.get("spent"), currency)
@@ -61,7 +61,7 @@ def _spent(bag: Mapping[str, Any]) -> str:
     return spent if limit is None else f"{spent} of {amount(limit, currency)}"
 
 
-def _left(bag: Mapping[str, Any]) -> str:
+def _left(bag: BagLine) -> str:
     eta = bag.get("eta_seconds")
     return "" if eta is None else duration(eta)
 
@@ -177,7 +177,7 @@ def overviews(*, quiet: bool) -> Overviews:
     return _Screen() if drawable else _Lines()
 
 
-def _progress(bag: Mapping[str, Any]) -> str:
+def _progress(bag: BagLine) -> str:
     failed = f", {bag['failed']:,} failed" if bag.get("failed") else ""
     return f"{bag.get('done', 0):,} of {count(bag['tasks'], 'task')} done{failed}"
 

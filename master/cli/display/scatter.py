@@ -1,8 +1,9 @@
 """Price and time of the schedules as a small picture in plain characters."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
+from bats.master.api.replies import Schedule, Strategy
 from bats.master.cli.display.formatting import amount, duration
 
 WIDTH: Final = 60  # characters of the plane itself, at most
@@ -12,10 +13,10 @@ LEAST: Final = 3  # lines below which nothing can be seen
 _EDGE: Final = " │ "
 _PRICE: Final = "  price"
 
-Facts = Mapping[str, Any]
 
-
-def scatter(found: Sequence[Facts], currency: str, *, width: int, height: int = HEIGHT) -> str:
+def scatter(
+    found: Sequence[Schedule | Strategy], currency: str, *, width: int, height: int = HEIGHT
+) -> str:
     """A point for each schedule, called by its number in the table; "" where there is no room."""
     prices = [one["cost"] for one in found]
     times = [one["makespan_seconds"] for one in found]

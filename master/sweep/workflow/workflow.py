@@ -5,16 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import accumulate
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bats.common.errors import UsageError, quoted
-from bats.common.messages import BagId, BagSpec
 from bats.common.money import Money
 from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of
 from bats.master.sweep.workflow.brought import Sources, check
+
+if TYPE_CHECKING:
+    from bats.common.messages import BagId, BagSpec
 
 STEP: Final = "step"
 """The column that says of each task which step it is of."""
@@ -148,13 +150,13 @@ class Workflow:
 
     def spec(
         self,
-        bag: BagId,
+        bag: "BagId",
         *,
         output_folder: str = "",
         inputs: Sequence[Input] = (),
         cluster: str = "",
         step: int = 0,
-    ) -> BagSpec:
+    ) -> "BagSpec":
         """The message to workers about one step; of the `inputs` it has its own."""
         sweep = self.steps[step]
         mine = set(sweep.input_paths())
