@@ -90,3 +90,15 @@ def test_an_unknown_study_is_refused_with_those_there_are():
     ended = reproduce("table9")
     assert ended.returncode == 2
     assert "chapter4" in ended.stderr
+
+
+def test_what_lending_could_save_at_most_is_a_share_of_the_money(tmp_path: Path):
+    ended = reproduce(
+        "unused-time", "--quick", "--json", "--workers", "1", "--out", str(tmp_path), "--bags", "1"
+    )
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads((tmp_path / "unused-time.json").read_text())
+    shares = [figure["ours"] for figure in told["figures"]]
+    assert len(shares) == 16
+    assert all(0 <= share <= 1 for share in shares)
+    assert shares[0] < shares[-4], "by the second less is left over than by the hour"

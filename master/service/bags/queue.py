@@ -74,11 +74,15 @@ class Bags:
         self._fleet = fleet
         self._admission = admission
         self._loop = asyncio.get_running_loop()
-        self.side_by_side = SideBySide(workers, options.sharing, PlacementFile(options.state))
+        self.side_by_side = SideBySide(
+            workers, options.sharing, PlacementFile(options.state), options.user_weights
+        )
         if options.placement:
             self.side_by_side.place(options.placement)
         self.messenger = Messenger(options.state)
-        self.caps = StandingCaps(CapFile(options.state), self.side_by_side, self._tell)
+        cap_file = CapFile(options.state)
+        cap_file.set(options.caps, options.currency)
+        self.caps = StandingCaps(cap_file, self.side_by_side, self._tell)
         self.around = Surroundings(
             store,
             workers,
