@@ -9,6 +9,7 @@ from bats.common.folders import default_state
 from bats.common.offering import Offering
 from bats.deploy.protocol import Backend
 from bats.master.addresses import HERE
+from bats.master.api.requests import SetCap
 from bats.master.policy_packages import import_policies
 
 Place = tuple[str, str, str]
@@ -39,6 +40,8 @@ class Options:
     currency: str = "$"
     sharing: str = "fair"  # of common machines among bags; a name in SHARINGS
     placement: str = ""  # by name, of the household's placements; "": as it was left
+    caps: tuple[SetCap, ...] = ()  # that stand from its start on, in place of earlier ones
+    user_weights: Mapping[str, float] = field(default_factory=dict)  # of machines shared; else 1
     notify: str = ""  # a command that is told of choices, pauses and ends, of all bags
     output: Path | None = None  # where tasks' output goes; None: `output` in the state folder
     reserve_bytes: int | None = None  # of each disk; None: a twentieth, at most 1 GB

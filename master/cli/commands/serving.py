@@ -51,19 +51,23 @@ bats master --bind 0.0.0.0 --port 7000        for machines elsewhere
 bats master --web 8000                        with a web page; its link is printed (to a terminal)
 bats master --notify 'jq -r .words | mail -s BaTS me'
 bats master --reach head.example.org          the name under which they find it
+bats master --settings master.toml            all that, caps and weights of users from a file
 """
 )
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), metavar="FILE",
+              help="Where these options, caps and weights of users stand (master.toml in the "
+                   "state folder, if it is there); options that are given win.")  # fmt: skip
 @click.option("--clouds", type=click.Path(path_type=Path), help="Which machines can be had.")
 @click.option("--bind", default="", metavar="ADDRESS",
               help="The address to listen at (default: this computer's own; all, if the clouds "
                    "file has machines elsewhere).")  # fmt: skip
-@click.option("--port", type=click.IntRange(0, 65535), default=0,
+@click.option("--port", type=click.IntRange(0, 65535),
               help="The port (default: the last one, else any that is free).")  # fmt: skip
 @click.option("--reach", multiple=True, metavar="HOST",
               help="A name or address by which machines reach this computer.")  # fmt: skip
 @click.option("--web", type=click.IntRange(0, 65535), metavar="PORT",
               help="Serve the web page there, to this computer; 0: any free port.")  # fmt: skip
-@click.option("--sharing", type=PolicyName(sharings), default="fair", metavar="NAME",
+@click.option("--sharing", type=PolicyName(sharings), metavar="NAME",
               help="Who goes first on machines that all bags use: by weight (fair), the first "
                    "that came (fifo), the highest priority (priority).")  # fmt: skip
 @click.option("--placement", default="", metavar="NAME",
@@ -73,9 +77,9 @@ bats master --reach head.example.org          the name under which they find it
               help="Run when a bag waits for a choice, pauses, ends or runs short, with a JSON "
                    "object on its standard input.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for what tasks write.")
-@click.option("--task-files", type=Size(), default="16G", metavar="SIZE",
+@click.option("--task-files", type=Size(), metavar="SIZE",
               help="What the output files of a task may come to (16 GB).")  # fmt: skip
-@click.option("--bag-files", type=Size(), default="1T", metavar="SIZE",
+@click.option("--bag-files", type=Size(), metavar="SIZE",
               help="What those of a bag may come to (1 TB).")  # fmt: skip
 @click.option("--restore", is_flag=True,
               help="The state folder is a copy: give it an identity of its own, once.")  # fmt: skip
@@ -84,29 +88,34 @@ bats master --reach head.example.org          the name under which they find it
 @common
 def master(
     common: Common,
+    settings_file: Path | None,
     clouds: Path | None,
     bind: str,
-    port: int,
+    port: int | None,
     reach: tuple[str, ...],
     web: int | None,
-    sharing: str,
+    sharing: str | None,
     placement: str,
     notify: str,
     output: Path | None,
-    task_files: int,
-    bag_files: int,
+    task_files: int | None,
+    bag_files: int | None,
     restore: bool,
     fixed_clouds: bool,
 ) -> None:
     """Runs the master in the foreground; Ctrl-C ends it in order, a restart goes on."""
     from bats.common.log import set_up_logging
     from bats.master.addresses import bind_for
+    from bats.master.cli.master_file import settings
     from bats.master.clouds.clouds_reading import clouds as read_clouds
     from bats.master.service.home import WORKER
     from bats.master.service.master import Master, serve
     from bats.master.service.options import Options
 
-    found = read_clouds(clouds or "")
+    usual = settings(settings_file, common.state)
+    if usual.sharing not in sharings():
+        raise UsageError(f"`sharing`: there is no {usual.sharing}; use {', '.join(sharings())}.")
+    found = read_clouds(clouds or usual.clouds)
     set_up_logging("console", "warning" if common.quiet else "info", part="master")
 
     def ready(served: Master) -> None:
@@ -127,20 +136,22 @@ def master(
 
     options = Options(
         state=common.state,
-        bind=bind or bind_for(found.offerings),
-        port=port,
-        reach=reach,
+        bind=bind or usual.bind or bind_for(found.offerings),
+        port=usual.port if port is None else port,
+        reach=reach or tuple(usual.reach),
         offerings=found.offerings,
         currency=found.currency,
-        sharing=sharing,
-        placement=placement,
-        notify=notify,
-        output=output,
-        fixed_offerings=fixed_clouds,
+        sharing=sharing or usual.sharing,
+        placement=placement or usual.placement,
+        caps=tuple(one.request() for one in usual.cap),
+        user_weights=usual.weights,
+        notify=notify or usual.notify,
+        output=output or (Path(usual.output).expanduser() if usual.output else None),
+        fixed_offerings=fixed_clouds or usual.fixed_clouds,
         restored=restore,
-        task_files_bytes=task_files,
-        bag_files_bytes=bag_files,
-        web_port=web,
+        task_files_bytes=usual.task_files if task_files is None else task_files,
+        bag_files_bytes=usual.bag_files if bag_files is None else bag_files,
+        web_port=usual.web if web is None else web,
     )
     run(serve(options, ready))
 

@@ -13,7 +13,8 @@ from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.api.replies import CapLine
 from bats.master.api.replies.machine_replies import BagsSnapshot
-from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, read_bag
+from bats.master.bag import Bag, read_bag
+from bats.master.bag_states import BROKEN, OPEN, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.household.household import HouseholdView
@@ -74,11 +75,15 @@ class Bags:
         self._fleet = fleet
         self._admission = admission
         self._loop = asyncio.get_running_loop()
-        self.side_by_side = SideBySide(workers, options.sharing, PlacementFile(options.state))
+        self.side_by_side = SideBySide(
+            workers, options.sharing, PlacementFile(options.state), options.user_weights
+        )
         if options.placement:
             self.side_by_side.place(options.placement)
         self.messenger = Messenger(options.state)
-        self.caps = StandingCaps(CapFile(options.state), self.side_by_side, self._tell)
+        cap_file = CapFile(options.state)
+        cap_file.set(options.caps, options.currency)
+        self.caps = StandingCaps(cap_file, self.side_by_side, self._tell)
         self.around = Surroundings(
             store,
             workers,

@@ -4,7 +4,7 @@ What is decided of a bag there is an event of that bag, like all that happens to
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import structlog
 
@@ -30,9 +30,15 @@ log = structlog.get_logger()
 
 
 class SideBySide:
-    def __init__(self, workers: Workers, sharing: str, placement: PlacementFile) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        sharing: str,
+        placement: PlacementFile,
+        user_weights: Mapping[str, float] | None = None,
+    ) -> None:
         self.runners: dict[BagId, Runner] = {}  # of the bags that run
-        self.household = Household(sharing, placement_name=placement.read())
+        self.household = Household(sharing, user_weights, placement_name=placement.read())
         self._placement = placement
         self._workers = workers
         self._loop = asyncio.get_running_loop()

@@ -1,19 +1,21 @@
 """Caps as they are kept in the state folder, with the bills of bags that were pruned since."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bats.common.errors import UsageError
+from bats.common.errors import UsageError, quoted
 from bats.common.messages import BagId
-from bats.common.money import Money
+from bats.common.money import NOTHING, Money
 from bats.common.wire.keys import read_private_json, write_private
-from bats.master.brain.household.cap import Cap, Period, zone_of
+from bats.master.api.requests import SetCap
+from bats.master.brain.household.cap import UTC_NAME, Cap, Period, zone_of
 from bats.master.service.money.bills import Bill
 
 FILE: Final = "caps.json"
+_PERIODS: Final = ", ".join(period.value for period in Period)
 
 
 class CapFile:
@@ -36,6 +38,12 @@ class CapFile:
                 "is mended; remove it to have no caps."
             ) from None
 
+    def set(self, wanted: Iterable[SetCap], currency: str) -> None:
+        """Keep these in place of those of the same users and periods. Raises UsageError."""
+        if new := [cap_of(one, currency) for one in wanted]:
+            places = {one.place for one in new}
+            self.keep([*(one for one in self.caps if one.place not in places), *new])
+
     def keep(self, caps: Sequence[Cap]) -> None:
         self._write(tuple(caps), self.pruned)
 
@@ -52,6 +60,28 @@ class CapFile:
         }
         write_private(self._file, json.dumps(told))
         self.caps, self.pruned = caps, pruned
+
+
+def cap_of(want: SetCap, currency: str) -> Cap:
+    """The cap that is asked for. Raises UsageError."""
+    if want.amount <= NOTHING:
+        raise UsageError("A cap is more than nothing; `bats pause` lets a bag stand still.")
+    zone = want.zone or UTC_NAME
+    try:
+        zone_of(zone)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(
+            f"This computer knows no time zone {quoted(zone)}; write for example Europe/Berlin."
+        ) from None
+    return Cap(want.amount, period_of(want.period), want.user, zone, currency)
+
+
+def period_of(text: str) -> Period:
+    """The period of this name. Raises UsageError."""
+    try:
+        return Period(text)
+    except ValueError:
+        raise UsageError(f"A cap is for one of {_PERIODS}, not {quoted(text)}.") from None
 
 
 def _cap(held: dict[str, Any]) -> Cap:
