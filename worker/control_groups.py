@@ -9,7 +9,8 @@
 
 A process cannot leave its group, be it in another session or another user's. What is ended with
 `cgroup.kill` needs no permission but to write there. No group outlives the worker: a shell beside
-the guardians, the keeper, ends it when all three of them are killed.
+the guardians, the keeper, ends it when all three of them are killed. What stays empty all the same,
+for the keeper was killed too, is removed by the next worker that comes there.
 """
 
 import contextlib
@@ -26,11 +27,12 @@ _CONTROLLERS: Final = frozenset({MEMORY, PIDS})
 _GONE_SECONDS: Final = 1.0  # for what was killed to be gone, so that its groups can be removed
 _MOST_ROUNDS: Final = 20  # of moving what a process started before it was moved itself
 _MOST_LISTED: Final = 1 << 16
+_ABANDONED_SECONDS: Final = 60.0  # a younger one may be about to be entered
 _KEEPER: Final = """\
 trap '' INT TERM HUP
 read -r _
 echo 1 > "$0/cgroup.kill"
-for _ in 1 2 3 4 5; do rmdir "$0"/*/ "$0" && exit; sleep 0.2; done
+for _ in $(seq 50); do rmdir "$0"/*/ "$0" && exit; sleep 0.2; done
 """
 
 
@@ -171,6 +173,7 @@ def made() -> Groups | None:
 
 def made_in(own: Path) -> Groups | None:
     path = own / f"bats-{os.getpid()}"
+    remove_abandoned(own)
     try:
         path.mkdir()
         if not (path / "cgroup.kill").exists():  # Linux before 5.14
@@ -179,6 +182,22 @@ def made_in(own: Path) -> Groups | None:
         return Groups(path, _limits(own, path))
     except OSError:
         return None
+
+
+def remove_abandoned(own: Path) -> None:
+    """Remove groups of workers that are no more, if nothing lives in them."""
+    with contextlib.suppress(OSError):
+        for path in own.glob("bats-*"):
+            pid = path.name.removeprefix("bats-").removesuffix(".above")
+            if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+                _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        empty = "populated 0" in (path / "cgroup.events").read_text()
+        if empty and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+            _removed(path)
 
 
 def own_group(cgroup: str, mountinfo: str) -> Path | None:

@@ -25,7 +25,7 @@ from bats.master.brain.protocol.commands import Command, Foretell
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Allotted, Chosen, Event, Order
 from bats.master.brain.protocol.settings import Settings
-from bats.master.brain.rules import capping, choosing, monitoring, pausing
+from bats.master.brain.rules import capping, choosing, dispatch, monitoring, pausing
 from bats.master.brain.rules.by_event import RULES
 from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import shares
@@ -84,10 +84,10 @@ class Engine:
             return None
         return [(attempt.task, attempt.attempt) for attempt in known.attempts()]
 
-    def queues(self, machine: MachineId, attempts: int) -> bool:
-        """True if none of the last so many attempts that it was given has a slot there yet."""
+    def is_quick(self, machine: MachineId) -> bool:
+        """True if it ends tasks so fast that some are sent ahead of its free slots."""
         known = self.run.pool.machines.get(machine)
-        return known is not None and known.load - attempts >= known.slots
+        return known is not None and dispatch.ahead(self.run, known) > 0
 
     def was_sent(self, task: TaskId, attempt: int) -> bool:
         """Some machine was given this attempt, some time."""

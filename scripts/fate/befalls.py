@@ -70,7 +70,12 @@ def machine_frozen(world: "World", seconds: float) -> None:
 
 
 def disk_full(world: "World", seconds: float) -> None:
+    """Somebody asks for something meanwhile."""
     _for_a_while(world, world.disk, seconds, trouble=_FULL)
+    for bag in world.bags:
+        world.loop.call_later(
+            seconds / 4, lambda bag=bag: world.user.ask("weigh", bag=bag, weight=2)
+        )
 
 
 def disk_broken(world: "World", seconds: float) -> None:

@@ -87,7 +87,7 @@ class Network:
         self.weather = Weather()
         self.master: MasterEnd | None = None
         self.wires: dict[bytes, Wire] = {}
-        self.answers: list[bytes] = []  # to the client
+        self.answers: list[tuple[float, bytes]] = []  # to the client, and when
         self._routes = 0
 
     @property
@@ -113,7 +113,7 @@ class Network:
 
     def to_worker(self, master: MasterEnd, route: bytes, frame: bytes) -> None:
         if route == b"client":
-            self.answers.append(frame)
+            self.answers.append((self.loop.now, frame))
             return
         wire = self.wires.get(route)
         if wire is None:

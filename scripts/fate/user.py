@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bats.common.messages import BagId, BlobChunk, Reply, Request, TaskId
 from bats.common.wire.codec import decode, encode
-from bats.master.bag import PAUSED
+from bats.master.bag_states import PAUSED
 from bats.master.service.wire.router import Heard
 from bats.master.store.reader import Reader
 from bats.master.sweep.columns import Listed
@@ -122,7 +122,7 @@ class User:
     def _hear(self) -> None:
         """Answers to submissions: what was not taken for want of room is submitted again."""
         answers = self._world.network.answers
-        for frame in answers[self._heard :]:
+        for _, frame in answers[self._heard :]:
             reply = decode(frame)
             if isinstance(reply, Reply) and reply.id in self._said:
                 self._answered(reply)
@@ -159,10 +159,14 @@ class User:
     def unanswered(self, ended_at: float) -> Iterator[str]:
         """Requests that a master which lives on has not answered, though it was patiently asked."""
         world = self._world
-        heard = {r.id for r in map(decode, world.network.answers) if isinstance(r, Reply)}
+        told = [(at, decode(frame)) for at, frame in world.network.answers]
+        heard = {reply.id: at for at, reply in told if isinstance(reply, Reply)}
+        frozen = any(what == "master_frozen" for _, what, _ in world.story.befalls)
         for number, (verb, life, at) in self._open.items():
             if number not in heard and life == world.lives and at + _ANSWER_SECONDS < ended_at:
                 yield f"`{verb}` of {at:.0f} s is not answered"
+            elif not frozen and (seconds := heard.get(number, at) - at) > _ANSWER_SECONDS:
+                yield f"`{verb}` of {at:.0f} s is answered after {seconds:.0f} s"
 
     def _say(self, message: Any) -> bool:
         """True if there was a master to hear it."""

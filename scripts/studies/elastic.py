@@ -5,6 +5,8 @@ from functools import partial
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple
 
+from numpy.random import Generator
+
 from bats.master.brain.elasticity.curves import Elasticity
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.placement.arrived_workflow import Workflow
@@ -15,7 +17,8 @@ from bats.master.brain.scaling.scaler import Kind
 from bats.master.brain.scaling.scalers import scaler
 from bats.master.simulate.workflows.elastic_run import Account, Coming, run_elastic
 from bats.master.simulate.workflows.generated import Generated
-from bats.master.simulate.workflows.mixtures import hyper_gamma, raw
+from bats.master.simulate.workflows.mixtures import hyper_gamma, raw, size_of
+from bats.master.simulate.workflows.scientific import cybershake, epigenomics
 from studies.study import chance
 
 MACHINES: Final = 50
@@ -52,14 +55,22 @@ class Seen(NamedTuple):
     charged: float  # C̄, hours
 
 
+def others(rng: Generator) -> Generated:
+    """CyberShake and Epigenomics: of the thesis is only their order of size."""
+    _, size = size_of(rng)
+    return (cybershake, epigenomics)[int(rng.integers(2))](size, rng)
+
+
 def drawn(case: Case) -> list[Coming]:
     """The same workflows for all scalers."""
     rng = chance(case.seed, 51, case.workload)
     now, made = 0.0, list[tuple[float, Generated]]()
     for _ in range(case.workflows):
         now += float(rng.exponential(BETWEEN))
-        made.append((now, raw(rng)))
-    if case.workload == 1:
+        made.append((now, raw(rng) if case.workload < 3 else others(rng)))
+    if case.workload == 3:
+        made = [(at, one.scaled(one.total / 3)) for at, one in made]
+    elif case.workload == 1:
         factor = WORK * case.workflows / WORKFLOWS / sum(one.total for _, one in made)
         made = [(at, one.scaled(one.total * factor)) for at, one in made]
     else:
@@ -83,6 +94,8 @@ def pool_of(case: Case) -> ElasticPool:
     knobs = dict(KNOBS.get(case.scaler, {}))
     if case.rate != 1:
         knobs["rate"] = case.rate
+    if case.scaler == "rehearse":
+        knobs["boot"] = case.boot
     least = MACHINES if case.scaler == "none" else 0
     rules = Rules([Kind("VM", MACHINES)], INTERVAL, release(case.release, case.atu), least)
     return ElasticPool(rules, scaler(case.scaler, **knobs), placer("breadth-first"), case.seed)

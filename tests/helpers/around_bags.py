@@ -55,15 +55,15 @@ class Store:
 class Workers:
     def __init__(self) -> None:
         self.given: list[tuple[TaskId, int]] = []
-        self.patient: bool | None = None  # as it was told last
+        self.at_once: bool | None = None  # as it was told last
         self.killed: list[m.AttemptId] = []
         self.acks = self
 
     def run(
-        self, _: MachineId, _bag: Runner, orders: Iterable[tuple[TaskId, int]], *, patient: bool
+        self, _: MachineId, _bag: Runner, orders: Iterable[tuple[TaskId, int]], *, at_once: bool
     ) -> None:
         self.given += orders
-        self.patient = patient
+        self.at_once = at_once
 
     def kill(self, _: MachineId, attempt: m.AttemptId) -> None:
         self.killed.append(attempt)

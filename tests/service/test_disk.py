@@ -90,11 +90,13 @@ async def test_a_change_that_cannot_be_written_is_answered_all_the_same(
     monkeypatch.setattr("bats.master.service.master._WRITING_SECONDS", 0.2)
     options = Options(state=tmp_path / "state", offerings=(free(),))
     async with serving(options) as master, connect(master.access) as client:
+        bag = (await client.ask("submit", sweep=sweep(1, "sleep 600")))["bag"]
         never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with monkeypatch.context() as full:
             full.setattr(master.store, "committed", lambda: never)
-            with pytest.raises(BatsError, match="could not be written down yet"):
-                await client.ask("submit", sweep=sweep(1))
+            for verb, body in (("submit", {"sweep": sweep(1)}), ("weigh", {"bag": bag})):
+                with pytest.raises(BatsError, match="could not be written down yet"):
+                    await client.ask(verb, **body)
     end_workers(tmp_path)
 
 

@@ -11,7 +11,7 @@ from helpers.around_bags import Fleet, Store, Workers, surroundings, ten_tasks
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
 from bats.common.resources import Resources
-from bats.master.bag import RUNNING
+from bats.master.bag_states import RUNNING
 from bats.master.brain.protocol.events import Begin, Cancelled, Cause
 from bats.master.queries.replay import UNHEARD_OF, Replayed
 from bats.master.service.bags.runner import Runner
@@ -66,10 +66,12 @@ async def test_machines_are_asked_for_when_the_decision_is_durable_and_not_befor
     assert bench.fleet.started == asked
 
 
-async def test_an_order_for_a_free_slot_is_in_a_hurry(bench: Bench):
+async def test_orders_wait_until_they_are_durable_unless_tasks_are_short(
+    bench: Bench,
+):
     bench.join()
     assert bench.workers.given
-    assert bench.workers.patient is False
+    assert bench.workers.at_once is False
 
 
 async def test_a_result_is_recorded_with_what_only_the_master_knows(bench: Bench):

@@ -38,11 +38,9 @@ class Store:
     def __init__(self) -> None:
         self.backlog = 0
         self.waiting: list[Callable[[], None]] = []
-        self.hurried = 0  # times
 
     def then(self, do: Callable[[], None], *, patient: bool = False) -> None:
         self.waiting.append(do)
-        self.hurried += not patient
 
     def commit(self) -> None:
         self.backlog = 0
@@ -284,16 +282,16 @@ async def test_an_order_goes_out_when_it_is_durable_and_not_before(bench: Bench)
     assert [type(one) for one in await bench.said_durably()][-2:] == [m.Run, m.Kill]
 
 
-async def test_nobody_hurries_the_disk_for_what_only_queues(bench: Bench) -> None:
+async def test_orders_for_short_tasks_go_out_at_once_and_overtake_none(bench: Bench) -> None:
     bench.hello()
-    for patient, hurried in ((True, 0), (False, 1), (True, 1)):
-        bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)], patient=patient)
-        await bench.said_durably()
-        assert bench.store.hurried == hurried
-    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1)], patient=True)
-    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(3), 1)], patient=False)
-    await bench.said_durably()
-    assert bench.store.hurried == 2
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(1), 1)], at_once=True)
+    assert len(await bench.said(m.Run)) == 1
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(2), 1)])
+    assert await bench.said(m.Run) == []
+    bench.workers.run(SEVEN, bench.bag, [(m.TaskId(3), 1)], at_once=True)
+    assert await bench.said(m.Run) == []
+    sent = [order.task for run in await bench.said_durably(m.Run) for order in run.orders]
+    assert sent == [2, 3]
 
 
 async def test_an_order_that_was_not_sent_is_not_sent_over_the_next_connection(

@@ -124,6 +124,31 @@ def test_a_worker_that_ends_leaves_no_group(master: Any, start: Any, groups: Gro
     assert not made.exists()
 
 
+def test_groups_of_workers_that_are_no_more_are_removed_once_nothing_lives_in_them(
+    groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = slot_of(groups).path.parent.parent
+    empty, living, young = (own / f"bats-{10**9 + number}" for number in range(3))
+    lived_in = Group(living, -1)
+    (empty / "0").mkdir(parents=True)
+    pid = os.posix_spawn("/bin/sleep", ["sleep", "300"], os.environ)
+    try:
+        lived_in.take(pid)
+        monkeypatch.setattr(control_groups, "_ABANDONED_SECONDS", -1.0)
+        control_groups.remove_abandoned(own)
+        monkeypatch.undo()
+        young.mkdir()
+        control_groups.remove_abandoned(own)
+        assert [path.exists() for path in (empty, living, young)] == [False, True, True]
+        assert slot_of(groups).path.exists(), "whose worker lives is left alone"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        lived_in.close()
+        living.rmdir()
+        young.rmdir()
+
+
 def slot_of(groups: Groups) -> Group:
     slot = groups.of_slot(0)
     assert slot is not None

@@ -34,10 +34,10 @@ def fill(run: Run, machine: Machine) -> None:
         pausing.rest(run, machine)
         return
     load = machine.load
-    if load > machine.slots and load * 2 > machine.slots + _ahead(run, machine):
+    if load > machine.slots and load * 2 > machine.slots + ahead(run, machine):
         return  # enough is queued; sending a few at a time would cost a message each
     orders: list[tuple[TaskId, int]] = []
-    room = machine.slots + _ahead(run, machine) - load
+    room = machine.slots + ahead(run, machine) - load
     if run.settings.at_once:
         room = min(room, run.settings.at_once - in_slots(run))
     for _ in range(room):
@@ -62,7 +62,7 @@ def in_slots(run: Run) -> int:
     return run.tasks.in_flight - sum(len(machine.collecting) for machine in run.pool.alive())
 
 
-def _ahead(run: Run, machine: Machine) -> int:
+def ahead(run: Run, machine: Machine) -> int:
     """The number of tasks to queue beyond the slots: none when tasks are long or few are left."""
     if machine.hold_back or not machine.done_count:
         return 0

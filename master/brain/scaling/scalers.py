@@ -1,4 +1,4 @@
-"""Scalers by name, with the knobs that the thesis publishes."""
+"""Scalers by name, with the knobs that the thesis publishes, and one of our own."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,6 +17,7 @@ from bats.master.brain.scaling.hist import Hist
 from bats.master.brain.scaling.interval_plan import Plan
 from bats.master.brain.scaling.react import React
 from bats.master.brain.scaling.reg import Reg
+from bats.master.brain.scaling.rehearsal import Rehearse
 from bats.master.brain.scaling.scaler import Scaler
 from bats.master.brain.scaling.token import Token
 
@@ -29,6 +30,7 @@ SCALERS: Final[Mapping[str, Callable[..., Scaler]]] = {
     "conpaas": ConPaaS,
     "plan": Plan,
     "token": Token,
+    "rehearse": Rehearse,
     "plf": PLF,
     "scf": SCF,
     "pfa": PFA,

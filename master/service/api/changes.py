@@ -28,7 +28,8 @@ from bats.master.api.requests import (
     Submit,
     Weigh,
 )
-from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING, Bag
+from bats.master.bag import Bag
+from bats.master.bag_states import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import (
@@ -224,7 +225,7 @@ async def weigh(call: Call, want: Weigh) -> replies.Weighed:
     weight = bag.standing.weight if want.weight is None else want.weight
     priority = bag.standing.priority if want.priority is None else want.priority
     call.service.bags.weigh(bag, weight, priority)
-    await call.service.store.committed()
+    await call.service.committed()
     return {"bag": number, "state": bag.state, "weight": weight, "priority": priority}
 
 
@@ -320,5 +321,5 @@ async def forget(call: Call, want: Forget) -> replies.Forgotten:
     if want.command is not None and not commands:
         raise UsageError(f"Nothing was learned of {quoted(want.command)}.")
     call.service.store.forget_learned(commands)
-    await call.service.store.committed()
+    await call.service.committed()
     return {"commands": len(commands)}

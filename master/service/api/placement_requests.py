@@ -20,5 +20,5 @@ async def placement(call: Call, _: GetPlacement) -> replies.Placement:
 @takes(SetPlacement)
 async def place(call: Call, want: SetPlacement) -> replies.Placement:
     call.service.bags.side_by_side.place(want.placement)
-    await call.service.store.committed()
+    await call.service.committed()
     return await placement(call)

@@ -1,6 +1,7 @@
 """Commands of a bag's engine, carried out: all but recording results, which its runner does.
 
-What costs money, ends machines or runs tasks is done only once the event behind it is durable.
+What costs money, ends machines or runs tasks is done only once the event behind it is durable; but
+where tasks are so short that they are sent ahead, workers are told of them at once.
 """
 
 import asyncio
@@ -79,8 +80,8 @@ class Errands:
         self._around.freed(self._runner, machine)
 
     def run_tasks(self, command: RunTasks) -> None:
-        patient = self._engine.queues(command.machine, len(command.orders))
-        self._workers.run(command.machine, self._runner, command.orders, patient=patient)
+        at_once = self._bag.settings.graph is None and self._engine.is_quick(command.machine)
+        self._workers.run(command.machine, self._runner, command.orders, at_once=at_once)
 
     def kill_task(self, command: KillTask) -> None:
         attempt = AttemptId(self._bag.id, command.task, command.attempt)

@@ -33,7 +33,7 @@ class Letter:
 
     orders: dict[Work, list[tuple[TaskId, int]]] = field(default_factory=dict)
     kills: list[AttemptId] = field(default_factory=list)
-    patient: bool = True  # nothing stands still there while it waits
+    at_once: bool = True  # does not wait for its orders to be durable
 
     def __bool__(self) -> bool:
         return bool(self.orders or self.kills)

@@ -1,7 +1,8 @@
 """All workers: who is there over which connection, told in few messages what to do.
 
-What several events of one turn want done by a worker goes out together, once these events are
-durable: a master that is killed has given no order that its journal does not know.
+What several events of one turn want done by a worker goes out together. Orders wait until they
+are durable, so that a master that is killed has given none that its journal does not know; but for
+those of machines that end many tasks a second, which would stand still meanwhile.
 """
 
 import asyncio
@@ -130,12 +131,12 @@ class Workers:
         work: Work,
         orders: Iterable[tuple[TaskId, int]],
         *,
-        patient: bool = False,
+        at_once: bool = False,
     ) -> None:
-        """Have tasks run; `patient` when they only queue behind others there."""
+        """Have tasks run as soon as that is durable, or `at_once`."""
         if worker := self._by_machine.get(machine):
             worker.letter.orders.setdefault(work, []).extend(orders)
-            worker.letter.patient &= patient
+            worker.letter.at_once &= at_once
             self._touch(worker)
 
     def kill(self, machine: MachineId, attempt: AttemptId) -> None:
@@ -211,15 +212,21 @@ class Workers:
             self._loop.call_soon(self._gather)
 
     def _gather(self) -> None:
-        """Send what this turn has decided, when that is durable."""
+        """Send what this turn has decided, or as soon as that is durable; to each in its order."""
         self._gathering = False
         if self._paused:
             return
         dirty, self._dirty = self._dirty, {}
-        letters = [(worker, worker.seal()) for worker in dirty]
-        if letters:
-            patient = all(letter.patient for _, letter in letters)
-            self._store.then(partial(self._deliver, letters), patient=patient)
+        later = []
+        for worker in dirty:
+            ahead = worker.sealed
+            letter = worker.seal()
+            if letter.at_once and not ahead:
+                self._deliver([(worker, letter)])
+            else:
+                later.append((worker, letter))
+        if later:
+            self._store.then(partial(self._deliver, later))
 
     def _deliver(self, letters: Iterable[tuple[Worker, Letter]]) -> None:
         """Nothing to a connection that is no more: what it held is told over the next."""
