@@ -97,8 +97,8 @@ def loss_by_the_second(shown: Shown, target: int, waiting: float) -> float:
             free = [k for k, at in enumerate(free_from) if at <= second]
             if free:
                 free_from[free[0]] = ends[one.number, task] = second + one.workflow.estimates[task]
-                continue
-            lost += waiting
+        begun = sum(number == one.number for one in shown.present for number, _ in ends)
+        lost += waiting * (sum(one.unfinished for one in shown.present) - begun)
         lost += sum(at <= second for at in free_from)
     return lost
 
@@ -133,3 +133,8 @@ def test_short_tasks_follow_one_another_on_few_machines():
 def test_of_many_machines_not_every_number_is_tried():
     bag = workflow([30.0] * 700, [], 1)
     assert Rehearse(boot=1.0).want(Shown([bag], most=1000)) == [700]
+
+
+def test_a_task_on_which_many_wait_is_begun():
+    wide = workflow([1.0] + [50.0] * 300, [(0, k) for k in range(1, 301)], 1)
+    assert Rehearse(boot=9.0).want(Shown([wide])) != [0]
