@@ -117,6 +117,9 @@ class Neighbours:
         for bag in list(self._bags):
             self._ask(bag)  # alone a bag was asked for less
         self._run()
+        for told, door, _ in bags:
+            if not self.household.since and door.engine.allowance is not None:
+                self._allow(self._bags[told.bag], Allowance(told.bag, None))  # it ran under a cap
 
     def close(self, bag: BagId) -> None:
         if bag in self._bags:
