@@ -14,7 +14,8 @@ from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.deploy import registry
 from bats.master.api.requests import Submit
-from bats.master.bag import HELD, QUEUED, Bag, Standing
+from bats.master.bag import Bag, Standing
+from bats.master.bag_states import HELD, QUEUED
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
