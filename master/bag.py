@@ -10,6 +10,7 @@ import msgpack
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, BagSpec, TaskId
 from bats.common.money import Money, show
+from bats.master.bag_states import QUEUED
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.settings import Settings
@@ -20,14 +21,6 @@ from bats.master.sweep.work import Work, work_from_plain
 
 if TYPE_CHECKING:  # a client knows the names of states without a database
     from bats.master.store.reader import Reader
-
-HELD: Final = "held"  # submitted, and not to begin before it is released
-QUEUED: Final = "queued"  # begins when those that it waits for have ended
-RUNNING: Final = "running"
-PAUSED: Final = "paused"  # and has no machine left; it does not keep others from running
-BROKEN: Final = "broken"  # ended by a bug of ours
-OPEN: Final = (HELD, QUEUED, RUNNING, PAUSED)
-"""States of a bag; one that has ended has its outcome for a state."""
 
 
 class Anchor(NamedTuple):

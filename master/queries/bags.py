@@ -10,7 +10,8 @@ from bats.common.messages import BagId, MachineId, Outcome
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import AwaitNews, GetBags, GetStatus
-from bats.master.bag import OPEN, PAUSED, Bag, read_bag, ways_out
+from bats.master.bag import Bag, read_bag, ways_out
+from bats.master.bag_states import OPEN, PAUSED
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.brain.views.told.view import RunView

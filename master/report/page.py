@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId
 from bats.common.money import Money, show
 from bats.master.report import step_spans
@@ -56,12 +57,15 @@ def _head(told: Account) -> str:
     counted = ("complete", "with failures")  # their words say what the numbers do
     words = "" if bag.state in counted else escape(bag.words)
     cut_off = f", {run.cut_off:,} cut off" if run.cut_off else ""
+    whose = f" of {escape(bag.user)}" if bag.user else ""
+    takes = "" if bag.settings.task == Resources() else f". Each takes {bag.settings.task}."
     return (
         f"<h1>{escape(bag.name)}</h1>"
         f'<p><strong class="{good}">{escape(bag.state)}</strong>: {run.done:,} of {run.total:,} '
         f"tasks done, {run.failed:,} failed{cut_off}, for {_amount(told, run.spent)} in {took}. "
         f"{words}</p>"
-        f'<p class="soft">Bag {bag.id}, begun {began}. The first task: <code>{first}</code></p>'
+        f'<p class="soft">Bag {bag.id}{whose}, begun {began}. The first task: '
+        f"<code>{first}</code>{takes}</p>"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bats.common.messages import BagId, BlobChunk, Reply, Request, TaskId
 from bats.common.wire.codec import decode, encode
-from bats.master.bag import PAUSED
+from bats.master.bag_states import PAUSED
 from bats.master.service.wire.router import Heard
 from bats.master.store.reader import Reader
 from bats.master.sweep.columns import Listed

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -215,3 +216,39 @@ def test_names_and_aliases_lead_to_policies_and_others_are_refused_with_those_th
         placer("cpp:2")
     with pytest.raises(UsageError, match="after the colon stands a number"):
         placer("reserve:much")
+
+
+def test_breadth_first_is_the_order_of_the_generations_whatever_the_ranks():
+    of = pool("breadth-first", 1)
+    # 0 and 1 begin; 2 waits for 0, and the way behind it is the longest.
+    assert began(of.handle(Arrived(1, workflow([1, 1, 99], (0, 2))), 0.0)) == [(1, 0)]
+    assert began(of.handle(Arrived(2, bag(5)), 0.5)) == []
+    assert began(of.handle(Completed(0), 1.0)) == [(1, 1)]
+    assert began(of.handle(Completed(0), 2.0)) == [(1, 2)]
+    assert began(of.handle(Completed(0), 9.0)) == [(2, 0)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_in_breadth_is_the_least_of_all_that_wait(seed: int):
+    rng = random.Random(seed)
+    edges = [(p, c) for c in range(30) for p in range(c) if rng.random() < 0.1]
+    one = Present(1, workflow([rng.random() for _ in range(30)], *edges), 0.0)
+    running: list[int] = []
+    while not one.over:
+        if one.waiting:
+            assert one.first_in_breadth() == min(one.waiting_tasks(), key=one.breadth)
+        if one.waiting and (not running or rng.random() < 0.5):
+            task = rng.choice(one.waiting_tasks())
+            one.start(task, 0.0)
+            running.append(task)
+        else:
+            one.end(running.pop(rng.randrange(len(running))))
+
+
+def test_the_workflow_of_highest_priority_has_the_first_place():
+    of = pool("priority", 1)
+    of.handle(Arrived(1, bag(9)), 0.0)
+    for number, priority in ((2, 1), (3, 7), (4, 7)):
+        of.handle(Arrived(number, replace(bag(1), priority=priority)), 1.0)
+    ends = [began(of.handle(Completed(0), 9.0 + k)) for k in range(3)]
+    assert ends == [[(3, 0)], [(4, 0)], [(2, 0)]]

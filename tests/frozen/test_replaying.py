@@ -13,7 +13,8 @@ from helpers.releases import Frozen, frozen
 
 from bats.common.messages import BagId, Outcome
 from bats.common.money import NOTHING
-from bats.master.bag import OPEN, read_bag
+from bats.master.bag import read_bag
+from bats.master.bag_states import OPEN
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import replay

@@ -50,11 +50,12 @@ async def ran(client: Client) -> int:
         "price": 10**7,
         "atu_seconds": 10.0,
         "max_machines": 2,
+        "slots": 2,
         "boundary_seconds": 0.5,
         "backend": "local",
     }
     asked = await client.ask(
-        "submit", sweep=sweep(40, COMMAND, retries=1), offerings=[offering], budget=10**10
+        "submit", sweep=sweep(40, COMMAND, retries=1, slots=2), offerings=[offering], budget=10**10
     )
     await over(client, asked["bag"], 60)
     return int(asked["bag"])
@@ -77,6 +78,7 @@ async def test_the_report_is_one_file_that_tells_what_became_of_the_bag(
     assert "<script>" not in page
     assert "slow &amp; cheap" in page
     assert "Where each dollar went" in page
+    assert "Each takes 2 CPUs." in page
     [failure] = told.failures
     assert (failure.attempts, failure.for_good) == (6, 3)
     assert sorted(failure.tasks) == [37, 38, 39]

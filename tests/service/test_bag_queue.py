@@ -10,7 +10,8 @@ from helpers.around_bags import Fleet, Store, Workers, ten_tasks
 
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId
-from bats.master.bag import BROKEN, HELD, PAUSED, QUEUED, RUNNING, Bag, Standing
+from bats.master.bag import Bag, Standing
+from bats.master.bag_states import BROKEN, HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.protocol.events import (
     Cancelled,
     Cause,

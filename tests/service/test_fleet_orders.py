@@ -12,7 +12,7 @@ from bats.common.errors import BatsError
 from bats.common.messages import BagId, MachineId
 from bats.common.ticket import Ticket
 from bats.deploy.protocol import Orphan, Sighting, Site, State
-from bats.master.bag import RUNNING
+from bats.master.bag_states import RUNNING
 from bats.master.brain.protocol.events import Begin, Cancelled
 from bats.master.queries.replay import UNHEARD_OF, Replayed
 from bats.master.service.bags.runner import Runner

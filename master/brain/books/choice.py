@@ -51,6 +51,7 @@ class Choice:
     drafts: tuple[Schedule, ...] = ()  # as they were planned, before anybody ran them ahead
     asked: Told | None = None  # of what it is being found out what it comes to
     offered: Told | None = None  # what there was to choose from, as foretold
+    beside: bool = False  # that was foretold once a budget had decided, and is older by now
     told: Told | None = None  # what was told of that which was chosen
     looks: list[Told] = field(default_factory=list)  # what it came to each time since, and by now
     looked: int = 0  # after which part of the bag that was asked last

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
-from bats.common.resources import Resources
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.common_machines import slots_of, tasks_in

@@ -162,6 +162,8 @@ def _chosen(X: Floats, y: Floats) -> tuple[list[int], Floats]:
     chosen: list[int] = []
     left_out = rest / (1 - leverage)
     for _ in range(min(MOST_TERMS, n // 4)):
+        if float((left_out**2).mean()) < DIFFERS**2:
+            break  # what is left is too little to matter, whatever explains it
         beside = X - basis @ (basis.T @ X)
         length = np.sqrt((beside**2).sum(axis=0))
         tells = length > _NULL * (1 + np.abs(X).max(axis=0, initial=0.0)) * math.sqrt(n)

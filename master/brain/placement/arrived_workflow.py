@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from bats.master.brain.graphs.adjacency import Neighbours
 from bats.master.brain.graphs.parallelism import Incremental
@@ -32,6 +33,7 @@ class Present:
 
     __slots__ = (
         "_breadth",
+        "_by_breadth",
         "_ended",
         "_generations",
         "_not_begun",
@@ -72,6 +74,7 @@ class Present:
         self._ended: list[int] = []
         self._not_begun = bytearray(b"\1") * self.tasks
         self._generations: Incremental | None = None
+        self._by_breadth: list[int] | None = None  # a heap, with some that have begun
 
     # --- what policies see ------------------------------------------------------------------------
 
@@ -105,6 +108,15 @@ class Present:
     def waiting_tasks(self) -> list[int]:
         """By rank."""
         return [self._order[position] for position in self._waiting]
+
+    def first_in_breadth(self) -> int:
+        """The waiting task that is first breadth first; there must be one."""
+        if self._by_breadth is None:
+            self._by_breadth = sorted(self._breadth[task] for task in self.waiting_tasks())
+        order = self.near.order
+        while not self._not_begun[self._position[order[self._by_breadth[0]]]]:
+            heappop(self._by_breadth)
+        return order[self._by_breadth[0]]
 
     def breadth(self, task: int) -> int:
         """The number of a task when all are counted breadth first, parents before children."""
@@ -158,3 +170,5 @@ class Present:
             self._waits[child] -= 1
             if not self._waits[child]:
                 insort(self._waiting, self._position[child])
+                if self._by_breadth is not None:
+                    heappush(self._by_breadth, self._breadth[child])

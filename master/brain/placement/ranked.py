@@ -23,9 +23,8 @@ class BreadthFirst(Forgetful):
 
     def place(self, pool: PoolView) -> Iterator[Pick]:
         for workflow in pool.present:
-            if workflow.waiting:
-                for task in _breadth_first(workflow, pool.free):
-                    yield Pick(workflow, task, pool.fastest())
+            while workflow.waiting:
+                yield Pick(workflow, workflow.first_in_breadth(), pool.fastest())
 
 
 class Priority(Forgetful):
@@ -35,12 +34,8 @@ class Priority(Forgetful):
         for workflow in sorted(
             (one for one in pool.present if one.waiting), key=lambda one: -one.workflow.priority
         ):
-            for task in _breadth_first(workflow, pool.free):
-                yield Pick(workflow, task, pool.fastest())
-
-
-def _breadth_first(workflow: Present, number: int) -> list[int]:
-    return heapq.nsmallest(number, workflow.waiting_tasks(), key=workflow.breadth)
+            while workflow.waiting:
+                yield Pick(workflow, workflow.first_in_breadth(), pool.fastest())
 
 
 class LeastRemaining(Forgetful):

@@ -128,7 +128,8 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.choice.missed = False
     if chosen.cushion is not None:
         run.choice.cushion = chosen.cushion
-    by_rule = _by_rule(run, chosen.rule, budget)
+    rule = _planned_anew(run, chosen.rule) if run.choice.beside else chosen.rule
+    by_rule = _by_rule(run, rule, budget)
     run.ledger.limit = _limit(run, by_rule, budget)
     run.choice.delta_n = 0 if by_rule is None else by_rule.delta_n
     run.choice.name = _called(run, by_rule, budget) or chosen.rule
@@ -270,6 +271,24 @@ def _less(run: Run) -> tuple[Schedule, ...]:
     return tuple(found) if len(found) <= _LESS else (found[0], found[len(found) // 2], found[-1])
 
 
+def _planned_anew(run: Run, rule: str) -> str:
+    """Plan what was offered beside a budget for what is left by now; the name of the one meant.
+
+    Of what was told of it a part is done: what it comes to is found out again.
+    """
+    try:
+        meant = resolve(run.schedules, rule)
+    except CannotBeMetError:
+        return rule
+    if words := why_not_shown(run.schedules, rule, meant):
+        run.say(words)
+    run.choice.offered, run.choice.beside = None, False
+    clusters = run.provisioner.offered(run)
+    run.schedules = offers(clusters, max(1, outlook(run, clusters).N_e), planner=run.planner)
+    run.choice.drafts = run.schedules
+    return meant.name
+
+
 def _offer_less(run: Run, told: Told, less: tuple[Schedule, ...]) -> None:
     """Offer what would do for less than the budget buys, if anything does; it can still be chosen.
 
@@ -280,7 +299,7 @@ def _offer_less(run: Run, told: Told, less: tuple[Schedule, ...]) -> None:
     cheaper = tuple(one for one in believable((*known, own)) if one != own and one.cost < own.cost)
     if not cheaper:
         return
-    run.choice.offered = replace(told, schedules=cheaper)
+    run.choice.offered, run.choice.beside = replace(told, schedules=cheaper), True
     fastest = (one for one in run.choice.drafts if one.name == FASTEST)
     run.schedules = (*cheaper, *fastest)
     first = cheaper[0]
@@ -359,12 +378,18 @@ def _answered(run: Run, schedules: tuple[Schedule, ...]) -> Told | None:
 
 
 def bind(run: Run, told: Told) -> None:
-    """Keep what is told of the plan on record; its price caps where the user gave no budget."""
+    """Keep what is told of the plan on record; its price caps where the user gave no budget.
+
+    A schedule that costs less than a budget has what is told of it, as long as the budget lasts.
+    """
     if any(schedule.bounds is None for schedule in told.schedules):
         return
     run.choice.told = told
-    if run.choice.budget is None:
+    budget, limit = run.choice.budget, run.ledger.limit
+    if budget is None:
         run.ledger.limit = Money(max(run.ledger.committed, told.total_cost))
+    elif limit is not None and limit < budget:
+        run.ledger.limit = min(budget, max(limit, told.total_cost))
 
 
 def waits_for_money(run: Run) -> bool:

@@ -229,7 +229,7 @@ def resume(common: Common, bag: int | str | None) -> int:
         bag = to_resume(ask(common, GetBags())["bags"])
 
     async def here(there: Bag, known: "BagOnDisk") -> str:
-        from bats.master.bag import OPEN, PAUSED
+        from bats.master.bag_states import OPEN, PAUSED
 
         if known.state not in OPEN or known.state == PAUSED:  # others go on by themselves
             await there.resume()

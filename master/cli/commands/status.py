@@ -13,7 +13,7 @@ from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import GetBags, GetFailures, GetStatus
-from bats.master.bag import OPEN
+from bats.master.bag_states import OPEN
 from bats.master.cli.access import reach
 from bats.master.cli.base import Common, as_json, command, common, run
 from bats.master.cli.display.bag_status import in_full

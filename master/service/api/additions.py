@@ -12,7 +12,8 @@ from bats.common.messages import BagId
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import Add, Close
-from bats.master.bag import OPEN, Bag, read_bag
+from bats.master.bag import Bag, read_bag
+from bats.master.bag_states import OPEN
 from bats.master.service.api.call import Call
 from bats.master.store.reader import Reader
 from bats.master.sweep.space import Space, space_from_plain

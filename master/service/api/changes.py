@@ -28,7 +28,8 @@ from bats.master.api.requests import (
     Submit,
     Weigh,
 )
-from bats.master.bag import HELD, PAUSED, QUEUED, RUNNING, Bag
+from bats.master.bag import Bag
+from bats.master.bag_states import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.events import (

@@ -7,14 +7,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from bats.common.capacity.packing import packed
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
-from bats.common.packing import packed
 from bats.deploy import registry
 from bats.master.api.requests import Submit
-from bats.master.bag import HELD, QUEUED, Bag, Standing
+from bats.master.bag import Bag, Standing
+from bats.master.bag_states import HELD, QUEUED
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first

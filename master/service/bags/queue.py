@@ -13,7 +13,8 @@ from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.api.replies import CapLine
 from bats.master.api.replies.machine_replies import BagsSnapshot
-from bats.master.bag import BROKEN, OPEN, PAUSED, QUEUED, RUNNING, Bag, read_bag
+from bats.master.bag import Bag, read_bag
+from bats.master.bag_states import BROKEN, OPEN, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.household.household import HouseholdView

@@ -22,7 +22,8 @@ from bats.common.messages import (
     Result,
     TaskId,
 )
-from bats.master.bag import RUNNING, Bag, Books
+from bats.master.bag import Bag, Books
+from bats.master.bag_states import RUNNING
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import (
