@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NewType
 
+from bats.common.capacity.resources import Resources
 from bats.common.money import NOTHING, Money
-from bats.common.resources import Resources
 
 ClusterName = NewType("ClusterName", str)
 

@@ -117,9 +117,9 @@ def _count(text: str) -> int:
 def _ticket(given: argparse.Namespace) -> "Ticket":
     from dataclasses import replace
 
+    from bats.common.capacity.resources import this_computer
     from bats.common.errors import UsageError
     from bats.common.messages import MachineId
-    from bats.common.resources import this_computer
     from bats.common.ticket import Ticket, from_json
     from bats.common.wire.keys import read_access, read_private
 

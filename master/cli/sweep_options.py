@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import click
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError
 from bats.common.money import Money, currency_apart
 from bats.common.offering import Offering
-from bats.common.resources import Resources
 from bats.common.units import seconds, show_octets
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words

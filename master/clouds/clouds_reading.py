@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bats.common import resources
+from bats.common.capacity import resources
 from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.master.clouds.clouds_in_python import Clouds

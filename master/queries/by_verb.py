@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from bats.master.queries import (
     bags,
-    export,
     failure_causes,
     learned,
     machine_history,
@@ -14,6 +13,7 @@ from bats.master.queries import (
     supply_and_demand,
     tasks,
 )
+from bats.master.queries.exporting import export
 from bats.master.queries.question import Question
 
 QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]] = {

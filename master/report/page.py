@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId
 from bats.common.money import Money, show
-from bats.common.resources import Resources
 from bats.master.report import step_spans
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster

@@ -12,8 +12,8 @@ from bats.common.errors import UsageError
 from bats.common.messages import Outcome, Result
 from bats.common.money import as_decimal
 from bats.common.outcomes.values import as_typed
-from bats.master.queries.export import tasks_as_csv
-from bats.master.queries.spreadsheet import cell
+from bats.master.queries.exporting.export import tasks_as_csv
+from bats.master.queries.exporting.spreadsheet import cell
 from bats.master.report.account import Account
 from bats.master.report.renting import CALLED, divided, seconds_of
 from bats.master.store.reader import Reader

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
 from bats.common.offering import MANUAL
-from bats.common.resources import Resources
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap, starts, windows

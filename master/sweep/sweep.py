@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError, quoted
 from bats.common.money import Money
 from bats.common.outcomes.values import FILE
-from bats.common.resources import Resources
 from bats.common.template import Fill, compile_template, placeholders
 from bats.master.sweep.space import OpenSpace, Space, any_space_from_plain, space_to_plain
 

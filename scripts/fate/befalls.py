@@ -44,6 +44,15 @@ def master_killed(world: "World", seconds: float) -> None:
     world.loop.call_later(seconds, world.begin_master)
 
 
+def killed_midway(world: "World", seconds: float) -> None:
+    """The master is killed just when a worker has heard from it."""
+    world.network.when_told = lambda: master_killed(world, seconds)
+
+
+def disk_slow(world: "World", seconds: float) -> None:
+    _for_a_while(world, world.loop.pace, seconds, sync_seconds=1.0)
+
+
 def power_cut(world: "World", seconds: float) -> None:
     world.kill_master()
     world.cuts += 1
@@ -143,7 +152,8 @@ HAPPENS: Final[dict[str, Callable[["World", float], None]]] = {
     for befall in (
         links_break, links_down, links_slow, links_drop, links_double, links_reorder,
         master_killed, power_cut, master_frozen, machine_vanishes, machine_frozen,
-        disk_full, disk_broken, outputs_full, answers_lost, lists_stale, provider_busy,
+        killed_midway, disk_slow, disk_full, disk_broken, outputs_full, answers_lost, lists_stale,
+        provider_busy,
         one_lies, worker_disk_full, user_pauses, user_changes_mind,
     )
 }  # fmt: skip

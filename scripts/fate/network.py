@@ -88,6 +88,7 @@ class Network:
         self.master: MasterEnd | None = None
         self.wires: dict[bytes, Wire] = {}
         self.answers: list[tuple[float, bytes]] = []  # to the client, and when
+        self.when_told: Callable[[], None] | None = None  # once, when a worker has heard something
         self._routes = 0
 
     @property
@@ -123,6 +124,9 @@ class Network:
         def arrive() -> None:
             if not wire.cut:
                 wire.end.listener.on_frame(frame)
+                if self.when_told is not None:
+                    self.loop.outside(0.0, self.when_told)
+                    self.when_told = None
 
         self._send(wire, 1, len(frame), wire.end.process, arrive)
 

@@ -9,6 +9,7 @@ import contextvars
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
 
@@ -17,6 +18,14 @@ _BOOTED: Final = 1000.0  # what the boot's clock shows at the beginning
 _TICK_SECONDS: Final = 1e-6  # by which time moves on at the least, as clocks do
 _MOST_ROUNDS: Final = 20_000
 _WORK_SECONDS: Final = 0.0005  # what a call takes in a thread
+_SYNC_SECONDS: Final = 0.03  # and a commit of the store
+
+
+@dataclass(slots=True)
+class Pace:
+    """The speed of the disk that the store is on."""
+
+    sync_seconds: float = _SYNC_SECONDS
 
 
 class Process:
@@ -79,6 +88,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.now = 0.0
         self.errors: list[str] = []  # what nobody caught
+        self.pace = Pace()
         self._free_at: dict[Any, float] = {}
         super().__init__(_Selector(self))  # type: ignore[arg-type]
         self.set_exception_handler(self._on_error)
@@ -104,7 +114,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """In order, one at a time for each pool, and in this thread."""
         future = self.create_future()
         key = id(executor), current()
-        at = self._free_at[key] = max(self.now, self._free_at.get(key, 0.0)) + _WORK_SECONDS
+        syncs = getattr(executor, "_thread_name_prefix", "") == "store"
+        takes = self.pace.sync_seconds if syncs else _WORK_SECONDS
+        at = self._free_at[key] = max(self.now, self._free_at.get(key, 0.0)) + takes
 
         def work() -> None:
             if future.done():

@@ -201,6 +201,8 @@ class World:
             return False
         if self.user.refusals:
             return True
+        if master.store.backlog:
+            return False
         return self.user.has_submitted_all and not master.bags.known and not master.bags.running
 
     def draw_secret(self, size: int = 32) -> bytes:

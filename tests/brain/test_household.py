@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
-from bats.common.resources import Resources
 from bats.master.brain.household.common_machines import tasks_in
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from bats.common.capacity.packing import packed
+from bats.common.capacity.resources import Resources, devices_here, devices_of, memory_here
 from bats.common.errors import UsageError
 from bats.common.offering import ClusterName, Offering
-from bats.common.packing import packed
-from bats.common.resources import Resources, devices_here, devices_of, memory_here
 
 GIB = 1 << 30
 

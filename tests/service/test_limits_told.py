@@ -1,7 +1,7 @@
 """A user who limits what tasks may use is told where the kernel does not keep the limits."""
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import LIMITS_ENFORCED, LIMITS_WATCHED, BagId, BagSpec, MachineId
-from bats.common.resources import Resources
 from bats.common.wire.codec import decode, encode
 from bats.master.service.machines.worker import Worker
 from bats.master.service.telling.task_limits import TaskLimits

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from helpers.around_bags import Fleet, Store, Workers, surroundings, ten_tasks
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.money import money
-from bats.common.resources import Resources
 from bats.master.bag_states import RUNNING
 from bats.master.brain.protocol.events import Begin, Cancelled, Cause
 from bats.master.queries.replay import UNHEARD_OF, Replayed

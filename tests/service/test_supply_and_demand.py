@@ -7,7 +7,7 @@ from bats.common.messages import BagId, MachineId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.api.requests import GetElasticity
-from bats.master.cli.display.elasticity_table import measures
+from bats.master.cli.display.tables.elasticity_table import measures
 from bats.master.queries.supply_and_demand import Changes, Course, measured
 from bats.master.store.rows import MachineRow
 

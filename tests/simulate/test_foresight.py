@@ -374,6 +374,8 @@ def test_what_costs_less_can_be_chosen_while_the_budget_is_spent_and_comes_to_wh
     assert ended.outcome is BagOutcome.COMPLETE
     assert ended.told is not None
     assert ended.told.name == cheapest.name
+    assert ended.limit is not None
+    assert ended.told.cost_bound <= ended.limit < money("18"), "what is told of it may be spent"
     assert ended.spent == pytest.approx(ended.told.cost, rel=0.03)
     assert ended.ended_at == pytest.approx(ended.told.seconds, rel=0.03)
 

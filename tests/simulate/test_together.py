@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bats.common.billing import charge
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, TaskId
 from bats.common.money import NOTHING, money
 from bats.common.offering import MANUAL, ClusterName, Offering
-from bats.common.resources import Resources
 from bats.master.brain.engine import Engine, replay
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household

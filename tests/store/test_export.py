@@ -10,7 +10,7 @@ import pytest
 
 from bats.common.messages import BagId, MachineId, Outcome, Result
 from bats.common.money import money
-from bats.master.queries.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
+from bats.master.queries.exporting.export import run_as_jsonl, tasks_as_csv, tasks_as_jsonl
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow, DecisionRow, MachineRow
 from bats.master.store.store import Store

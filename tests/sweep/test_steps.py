@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
-from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, Step
 from bats.master.sweep.sweep_reading import load
 from bats.master.sweep.work import Work, work_from_plain

@@ -14,8 +14,8 @@ from typing import Final
 import structlog
 
 from bats.common import messages as m
+from bats.common.capacity.resources import devices_of
 from bats.common.release import release
-from bats.common.resources import devices_of
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.common.wire.codec import Message, ProtocolError, decode, encode
 from bats.common.wire.keys import KeyPair, keep_pair

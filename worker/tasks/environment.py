@@ -15,8 +15,8 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from bats.common.capacity.resources import DEVICES
 from bats.common.messages import AttemptId, BagSpec
-from bats.common.resources import DEVICES
 from bats.common.template import compile_template
 
 Environment = Mapping[bytes, bytes]

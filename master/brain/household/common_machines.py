@@ -7,9 +7,9 @@ slots as make up that part of the CPUs, so that whatever has slots of a machine 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
-from bats.common.resources import Resources
 
 
 class Group(NamedTuple):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
-from bats.common.resources import Resources
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.common_machines import slots_of, tasks_in
@@ -117,6 +117,9 @@ class Neighbours:
         for bag in list(self._bags):
             self._ask(bag)  # alone a bag was asked for less
         self._run()
+        for told, door, _ in bags:
+            if not self.household.since and door.engine.allowance is not None:
+                self._allow(self._bags[told.bag], Allowance(told.bag, None))  # it ran under a cap
 
     def close(self, bag: BagId) -> None:
         if bag in self._bags:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
-from bats.common.resources import Resources
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.protocol.commands import WakeAt
 from bats.master.brain.protocol.course import Course

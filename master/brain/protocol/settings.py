@@ -4,10 +4,10 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
-from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.protocol.parameters import Parameters
 

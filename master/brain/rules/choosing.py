@@ -378,12 +378,18 @@ def _answered(run: Run, schedules: tuple[Schedule, ...]) -> Told | None:
 
 
 def bind(run: Run, told: Told) -> None:
-    """Keep what is told of the plan on record; its price caps where the user gave no budget."""
+    """Keep what is told of the plan on record; its price caps where the user gave no budget.
+
+    A schedule that costs less than a budget has what is told of it, as long as the budget lasts.
+    """
     if any(schedule.bounds is None for schedule in told.schedules):
         return
     run.choice.told = told
-    if run.choice.budget is None:
+    budget, limit = run.choice.budget, run.ledger.limit
+    if budget is None:
         run.ledger.limit = Money(max(run.ledger.committed, told.total_cost))
+    elif limit is not None and limit < budget:
+        run.ledger.limit = min(budget, max(limit, told.total_cost))
 
 
 def waits_for_money(run: Run) -> bool:

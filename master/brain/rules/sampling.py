@@ -85,10 +85,8 @@ def grow(run: Run) -> None:
         return
     sample.size = sample_size(len(run.tasks))
     run.progress.waited_since = run.now
-    if not run.sampler.common(run, sample.size).drawn:
-        sample.pairs = run.sampler.common(run, sample.size).tasks
-    elif sample.pairs:  # those that end first, as of a small bag: it has begun
-        sample.pairs = max(sample.pairs, run.sampler.common(run, sample.size).tasks)
+    common = run.sampler.common(run, sample.size)
+    sample.pairs = max(sample.pairs, common.tasks)  # those that end first: it has begun
     if complete(run):
         return
     priced = [c for c in run.clusters if c.startable and not c.offering.free]

@@ -12,8 +12,8 @@ from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.elasticity_table import measures
 from bats.master.cli.display.formatting import amount, count, duration, table
+from bats.master.cli.display.tables.elasticity_table import measures
 from bats.master.cli.questions import ask, bag_argument, limits
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from bats.common.capacity.packing import packed
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError, quoted
 from bats.common.money import money
-from bats.common.packing import packed
-from bats.common.resources import Resources
 from bats.common.units import seconds
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.formatting import amount
-from bats.master.cli.display.study_table import StudyFacts, facts_of, lines, told
+from bats.master.cli.display.tables.study_table import StudyFacts, facts_of, lines, told
 from bats.master.cli.policy_options import policy_given, policy_options
 from bats.master.cli.questions import BagName
 from bats.master.cli.sweep_options import TERM

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from bats.common.capacity.packing import packed
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
 from bats.common.offering import MANUAL, ClusterName, Offering
-from bats.common.packing import packed
 from bats.deploy import registry
 from bats.master.api.requests import Submit
 from bats.master.bag import Bag, Standing

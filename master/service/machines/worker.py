@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
-from bats.common.resources import Resources
 
 Kind = tuple[int, TaskId | None]
 """The step of a task, and the task itself if it is brought files that no other is."""

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import (
     AttemptId,
     BagId,
@@ -17,7 +18,6 @@ from bats.common.messages import (
     Results,
     Returned,
 )
-from bats.common.resources import Resources
 from bats.master.service.machines.comparison import Comparison
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers

@@ -7,9 +7,9 @@ from functools import cached_property, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError, quoted
 from bats.common.money import Money
-from bats.common.resources import Resources
 from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from bats.common.capacity.resources import Resources, memory_here
 from bats.common.errors import UsageError
 from bats.common.offering import Offering
-from bats.common.resources import Resources, memory_here
 
 
 def packed(offerings: Iterable[Offering], task: Resources) -> tuple[Offering, ...]:

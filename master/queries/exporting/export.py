@@ -14,9 +14,9 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import Export
 from bats.master.bag import read_bag
+from bats.master.queries.exporting.spreadsheet import as_it_is, cell
 from bats.master.queries.output import whole_output
 from bats.master.queries.question import Question
-from bats.master.queries.spreadsheet import as_it_is, cell
 from bats.master.queries.tasks import cost_rates, cost_share, living_costs, output_files
 from bats.master.store.reader import Reader
 from bats.master.store.result_rows import TOLD, told

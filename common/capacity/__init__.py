@@ -1,0 +1,1 @@
+"""The capacity of machines: what a task takes of one, and how many fit."""

@@ -1,0 +1,1 @@
+"""Tables of studies and measures on a terminal."""

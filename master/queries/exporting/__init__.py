@@ -1,0 +1,1 @@
+"""A bag's results and books as files for other programs."""
