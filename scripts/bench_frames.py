@@ -70,7 +70,7 @@ async def measure(report: Report, facts: dict[str, Any], devtools: str, size: Si
             bag = await half_done(client, size.tasks)
             async with opened(devtools) as page:
                 await page.dress(screen)
-                await page.open(f"{facts['web']}#{bag}")
+                await page.open(f"{facts['web_link']}#{bag}")
                 await page.becomes(READY)
                 await watch(report, page, name, size.rounds)
             if page.complaints:

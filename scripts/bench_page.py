@@ -99,7 +99,7 @@ async def visit(facts: dict[str, Any], devtools: str, bag: int, total: int) -> d
         await page.dress(DESKTOP)
         before, loop = cpu_seconds(facts["pid"]), asyncio.get_running_loop()
         began = loop.time()
-        await page.open(f"{facts['web']}#{bag}")
+        await page.open(f"{facts['web_link']}#{bag}")
         await page.becomes(READY.format(total=f"{total:,}"))
         return {
             "opened": loop.time() - began,

@@ -31,12 +31,14 @@ def chromium(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def master(state: Path, *words: str | Path) -> Iterator[dict[str, Any]]:
-    """The facts that a master tells as it begins, and its process id as `pid`."""
+    """The facts that a master tells as it begins, the page's link, and its process id as `pid`."""
     command = [BATS, "master", "--state", state, "--web", "0", "--json", "-q", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
-        yield {**json.loads(process.stdout.readline()), "pid": process.pid}
+        facts = json.loads(process.stdout.readline())
+        link = Path(facts["web_link"]).read_text().strip()
+        yield {**facts, "web_link": link, "pid": process.pid}
     finally:
         process.terminate()
         process.communicate(timeout=30)

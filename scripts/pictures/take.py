@@ -91,7 +91,7 @@ async def look(
     async with connect(facts["access"]) as client, opened(devtools) as page:
         bag = await client.bag(number)
         await page.dress(TALL)
-        await page.open(facts["web"])
+        await page.open(facts["web_link"])
         await bag.wait("choosing")
         await page.shows("#offers button")
         await page.shows("#scatter circle")

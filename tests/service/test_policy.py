@@ -54,6 +54,7 @@ async def test_the_table_of_the_sweep_becomes_the_bags_settings(
         rule=found.rule,
         currency=found.currency,
         foresight=True,  # as every bag that is submitted today
+        parameters=found.parameters,
         **{**TABLE, "sampling": Sampling.IMPLICIT},
     )
     assert await settings(master, second["bag"]) == replace(
