@@ -15,7 +15,7 @@ from bats.master.brain.household.cap import Cap, Period
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.sharing import SHARINGS
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.events import Allotted
+from bats.master.brain.protocol.events import Allotted, Cancelled
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Conditions
 from bats.master.simulate.together import StartedByHand, Submission, Together
@@ -87,10 +87,21 @@ def test_a_bag_waits_at_a_cap_for_good_until_that_is_raised() -> None:
     world.run()
     run = world.bags[A].engine.run
     assert run.waits_for_cap
+    assert world.bags[A].engine.view().held_by_cap
     assert run.tasks.unfinished
     world.cap(Cap(money(9)))
     world.run()
     assert run.outcome is BagOutcome.COMPLETE
+
+
+def test_a_bag_that_has_ended_waits_for_no_cap() -> None:
+    world = Together([rented(120)], caps=[Cap(money(1))], check=True)
+    world.run()
+    bag = world.bags[A]
+    bag.tell(Cancelled("no need"), bag.engine.run.now + 1)
+    world.run()
+    assert bag.engine.view().outcome is BagOutcome.CANCELLED
+    assert bag.engine.view().held_by_cap == ""
 
 
 def test_what_an_ended_bag_spent_counts_under_a_cap_that_is_set_later() -> None:

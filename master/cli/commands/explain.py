@@ -89,7 +89,7 @@ def _plan(facts: Explained) -> str:
             f"law       {law['words']}; of {count(law['runtimes'], 'runtime')} it foretells "
             f"{100 * law['explained']:.0f} % of how they differ"
         )
-    if plan := facts.get("plan"):
+    if (plan := facts.get("plan")) and plan["tasks"]:
         lines.append(
             f"plan      {mix(plan['mix'], names)} for {count(plan['tasks'], 'task')}: "
             f"{duration(plan['makespan_seconds'])} from {duration(plan['at'])} on"

@@ -151,7 +151,7 @@ def headline(run: Run) -> Headline:
         run.choice.committed,
         run.due_at,
         run.short_of_money,
-        under_cap.held_up(run) if run.waits_for_cap else "",
+        under_cap.still_held_up(run),
         run.open,
     )
 

@@ -15,7 +15,7 @@ from bats.master.brain.views import investments
 from bats.master.brain.views.outlook import outlook
 from bats.master.brain.views.told import promises
 from bats.master.brain.views.told.promises import ToldView
-from bats.master.brain.views.told.under_cap import held_up
+from bats.master.brain.views.told.under_cap import still_held_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def view(run: Run, now: float) -> RunView:
         spent=spent,
         reserved=Money(run.ledger.committed - spent),
         left=run.ledger.left,
-        held_by_cap=held_up(run) if run.waits_for_cap else "",
+        held_by_cap=still_held_up(run),
         chosen=run.choice.name,
         chosen_at=run.choice.at,
         chosen_committed=run.choice.committed,
