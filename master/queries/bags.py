@@ -122,7 +122,9 @@ def _told(
         facts["failed"] = run.counts[TaskState.FAILED]
         facts["running"] = view.running
         facts["spent"], facts["reserved"] = view.spent, view.reserved
-        facts["limit"], facts["currency"] = view.limit, running.bag.settings.currency
+        of_the_sample = view.budget is None and not view.chosen  # no limit that anybody set
+        facts["limit"] = None if of_the_sample else view.limit
+        facts["currency"] = running.bag.settings.currency
         facts["eta_seconds"] = view.eta_seconds
         facts["machines"] = sum(not by_hand(MachineId(one.id)) for one in view.machines)
         facts["open"] = run.open

@@ -117,6 +117,13 @@ def test_an_amount_that_is_shown_in_cents_is_enough() -> None:
     assert needs.whole_cents(money("1.24")) == money("1.24")
 
 
+def test_a_budget_that_was_taken_is_not_refused_when_a_schedule_is_named_afterwards() -> None:
+    bench = waiting()
+    bench(Chosen("fastest", money(250)))  # as if it had sufficed then
+    assert refusals.why_not(bench.run, Chosen("fastest", money(250))) != ""
+    assert refusals.why_not(bench.run, Chosen("cheapest")) == ""
+
+
 def test_a_deadline_that_all_machines_miss_is_told_with_the_soonest_end() -> None:
     bench = waiting()
     words = refusals.why_not(bench.run, Chosen("fastest", None, 5 * HOUR))

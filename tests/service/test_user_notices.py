@@ -34,6 +34,7 @@ def headline(phase: Phase = Phase.EXECUTING, **more: Any) -> Headline:
         None,
         short_of_money=False,
         held_by_cap="",
+        open=False,
     )  # fmt: skip
     return usual._replace(**more)
 

@@ -2,7 +2,8 @@
 
 What several events of one turn want done by a worker goes out together. Orders wait until they
 are durable, so that a master that is killed has given none that its journal does not know; but for
-those of machines that end many tasks a second, which would stand still meanwhile.
+those of machines that end many tasks a second, which would stand still meanwhile. If the disk falls
+far behind, these wait as well.
 """
 
 import asyncio
@@ -37,6 +38,7 @@ from bats.master.store.store import Store
 
 _LARGEST_RUN_BYTES: Final = 8 << 20
 _MOST_ORDERS: Final = 1024  # in a message
+_MOST_BEHIND: Final = 20_000  # facts that are not durable; then all orders wait till they are
 _GLIMPSE_SECONDS: Final = 3.0  # for a worker to say what a task has written
 
 
@@ -217,11 +219,12 @@ class Workers:
         if self._paused:
             return
         dirty, self._dirty = self._dirty, {}
+        near = self._store.backlog < _MOST_BEHIND
         later = []
         for worker in dirty:
             ahead = worker.sealed
             letter = worker.seal()
-            if letter.at_once and not ahead:
+            if letter.at_once and near and not ahead:
                 self._deliver([(worker, letter)])
             else:
                 later.append((worker, letter))

@@ -7,12 +7,17 @@ from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.protocol.events import Chosen
 from bats.master.brain.views.order.work_left import critical_seconds
 from bats.master.brain.views.outlook import outlook
-from bats.master.brain.views.readonly import RunView
+from bats.master.brain.views.readonly import Phase, RunView
 from bats.master.brain.views.told import needs
 
 
 def why_not(run: RunView, chosen: Chosen) -> str:
-    """The refusal in a sentence or two; "" when the choice can be met."""
+    """The refusal in a sentence or two; "" when the choice can be met.
+
+    A budget that was taken before is not held against a schedule that is named afterwards.
+    """
+    if run.phase is Phase.EXECUTING and chosen.budget is None and chosen.deadline_seconds is None:
+        return ""
     clusters = run.planning_clusters()
     if not outlook(run, clusters).N_e or not any(c.limit for c in clusters):
         return ""
