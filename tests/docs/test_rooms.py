@@ -24,7 +24,10 @@ pytestmark = pytest.mark.checkout
 def rows() -> dict[str, tuple[tuple[str, ...], str]]:
     """By the first words of a row: the rooms and modules it is about, and what they may import."""
     found = {}
-    for line in (ROOT / "master/README.md").read_text().splitlines():
+    page = ROOT / "master/README.md"
+    if not page.exists():  # where only the wheel is tested, as this module is collected
+        return {}
+    for line in page.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("|") and len(cells) == 3 and cells[0] not in ("folder", "---"):
             names = re.findall(r"\[([^]]+)\]\([^)]*\)|`([^`]+)`", cells[0])
