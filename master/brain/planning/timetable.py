@@ -167,22 +167,27 @@ class Errand:
 
 def soonest(groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
     """The soonest end; None when the money does not suffice."""
+    cheap = cheapest_kinds(groups)
+
+    def by(end: float) -> Timetable | None:
+        return _by(end, groups, errand, money, cheap)
+
     begin = _everything(groups, errand)
     if math.isinf(begin):
         return None
     latest = _latest(groups, errand)
     last = short = begin
-    while _by(last, groups, errand, money) is None:
+    while by(last) is None:
         if last >= latest:
             return None
         short, last = last, min(last * STRIDE, latest)
     # Where ATUs end between two steps, a sooner end may be affordable though a later one is not.
     before = end = begin if _longest_atu(groups) > (STEP - 1) * short else short
-    while (found := _by(end, groups, errand, money)) is None:
+    while (found := by(end)) is None:
         before, end = end, min(end * STEP, last)
     for _ in range(HALVINGS):
         middle = (before + end) / 2
-        better = _by(middle, groups, errand, money)
+        better = by(middle)
         if better is None:
             before = middle
         else:
@@ -252,25 +257,34 @@ def _until(g: Group, leaves: float, waste: float) -> float:
 
     A machine leaves when a task ends, so that it loses no more than half of a short ATU.
     """
-    lost = min(waste, g.offering.atu_seconds / (2 * g.mean_seconds))
-    return g.offering.slots * max(0.0, (leaves - g.ready) / g.mean_seconds - lost)
+    return g.offering.slots * max(0.0, (leaves - g.ready) / g.mean_seconds - _lost(g, waste))
+
+
+def _lost(g: Group, waste: float) -> float:
+    """Tasks' worth of time that a slot loses when its machine leaves."""
+    return min(waste, g.offering.atu_seconds / (2 * g.mean_seconds))
+
+
+def _as_paid(g: Group, waste: float) -> float:
+    """Tasks' worth of work that one machine ends if nothing more is bought for it."""
+    return 0.0 if g.fresh else _until(g, g.paid, waste) - g.unfit
 
 
 def _enough(g: Group, tasks: float, waste: float) -> int:
     """The fewest ATUs more in which a machine ends so many tasks more than without them."""
-    already = 0.0 if g.fresh else _until(g, g.paid, waste) - g.unfit
-    lost = min(waste, g.offering.atu_seconds / (2 * g.mean_seconds))
-    leaves = g.ready + ((already + tasks) / g.offering.slots + lost) * g.mean_seconds
+    each = (_as_paid(g, waste) + tasks) / g.offering.slots
+    leaves = g.ready + (each + _lost(g, waste)) * g.mean_seconds
     return max(g.first_atus, math.ceil((leaves - g.paid) / g.offering.atu_seconds))
 
 
-def _by(end: float, groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
+def _by(
+    end: float, groups: Sequence[Group], errand: Errand, money: Money, cheap: frozenset[int]
+) -> Timetable | None:
     """The cheapest way to empty the bag by `end`, if the money suffices for it."""
     waste = errand.waste
     left = errand.tasks
     expected = variance = 0.0  # of what the last tasks take beyond paid time
     cost = 0
-    cheap = cheapest_kinds(groups)
     steps: list[tuple[float, int, float, int, Group, int, float, float]] = []
     for g in groups:
         cost += g.count * g.owed
@@ -287,7 +301,7 @@ def _by(end: float, groups: Sequence[Group], errand: Errand, money: Money) -> Ti
             continue
         if through <= 0:
             continue
-        without = 0.0 if g.fresh else _until(g, g.paid, waste) - g.unfit
+        without = _as_paid(g, waste)
         left -= g.count * without
         full = math.floor((end - g.paid) / atu)
         bought = 0
