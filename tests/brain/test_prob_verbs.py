@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bats import prob
 from bats.master.brain.probability import prob_verbs
 from bats.master.brain.probability.combination import (
     Evaluation,
@@ -43,6 +44,24 @@ def test_the_planner_on_the_page_runs_and_means_tell_too_short_a_time() -> None:
 def test_the_page_names_all_seven_verbs() -> None:
     named = set(re.findall(r"^\| \w+ \| `(\w+)\(", PAGE.read_text(), re.MULTILINE))
     assert named == set(prob_verbs.__all__)
+
+
+def test_the_door_tells_of_all_seven_verbs_and_has_them() -> None:
+    told = set(re.findall(r"^    (\w+)  +\w", prob.__doc__ or "", re.MULTILINE))
+    assert told == set(prob_verbs.__all__)
+    assert told <= set(prob.__all__)
+    assert all(getattr(prob, verb) is getattr(prob_verbs, verb) for verb in told)
+
+
+def test_the_example_of_the_door_runs() -> None:
+    lines = [line[4:] for line in (prob.__doc__ or "").splitlines() if line.startswith("    ")]
+    code = "\n".join(line for line in lines if re.match(r"from|\w+, \w+ =|\w+ =|print", line))
+    said = StringIO()
+    known: dict[str, object] = {}
+    with redirect_stdout(said):
+        exec(code, known)
+    assert [float(one) for one in said.getvalue().split()] == pytest.approx([66.85, 44.0])
+    assert known["makespan"].mean > 3 * 33.425  # type: ignore[attr-defined]
 
 
 def test_what_lies_between_two_tasks_is_taken_alone() -> None:

@@ -8,6 +8,7 @@ the same bins, and a bin stands for the mean of what fell into it, so that means
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -110,6 +111,14 @@ def transfer(amount: float, bandwidth: Histogram) -> Histogram:
     return _from_ordered(amount / bandwidth.points[::-1], WEIGHTS[::-1])
 
 
+def runtime(processor: Histogram, *data: tuple[float, Histogram]) -> Histogram:
+    """The time of a task by its profile: its processor's, and each amount by its bandwidth (2.1).
+
+    What is moved at the same bandwidth is one amount: two parts would vary by themselves.
+    """
+    return reduce(add, (transfer(amount, by) for amount, by in data if amount), processor)
+
+
 def add(x: Histogram, y: Histogram) -> Histogram:
     """X + Y of independent X and Y (4)."""
     if x.points[0] == x.points[-1]:
@@ -118,6 +127,17 @@ def add(x: Histogram, y: Histogram) -> Histogram:
         return x.shifted(float(y.points[0]))
     return from_weighted(
         np.add.outer(x.points, y.points).ravel(), np.multiply.outer(WEIGHTS, WEIGHTS).ravel()
+    )
+
+
+def product(x: Histogram, y: Histogram) -> Histogram:
+    """X · Y of independent X and Y, none below 0: a runtime on a machine of varying speed."""
+    if x.points[0] == x.points[-1]:
+        return y.scaled(float(x.points[0]))
+    if y.points[0] == y.points[-1]:
+        return x.scaled(float(y.points[0]))
+    return from_weighted(
+        np.multiply.outer(x.points, y.points).ravel(), np.multiply.outer(WEIGHTS, WEIGHTS).ravel()
     )
 
 
