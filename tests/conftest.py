@@ -9,7 +9,7 @@ from helpers.waiting import until
 from helpers.workers import end_workers, processes_of
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["helpers.beds", "helpers.skips"]
+pytest_plugins = ["helpers.beds", "helpers.cross_section", "helpers.skips"]
 pytest.register_assert_rewrite("bats.deploy.testing")  # its assertions, too, say what was seen
 
 # How long an example takes says more about the computer than about us. The examples are the same

@@ -63,3 +63,23 @@ def test_a_test_that_is_skipped_for_want_of_something_fails_in_ci(
     assert f" {ended} in " in done.stdout
     assert done.returncode == (1 if ci else 0)
     assert ("though CI has what it takes: needs a library" in done.stdout) is bool(ci)
+
+
+@pytest.mark.parametrize(
+    ("folder", "chosen", "ran"),
+    [("brain", ["--cross-section"], 2), ("web", ["--cross-section"], 4), ("brain", [], 4)],
+)
+def test_of_a_cross_section_each_module_runs_a_test_and_what_may_differ_runs_whole(
+    tmp_path: Path, folder: str, chosen: list[str], ran: int
+) -> None:
+    for module in ("one", "two"):
+        path = tmp_path / folder / f"test_{module}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("def test_first(): ...\ndef test_second(): ...\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--import-mode=importlib", "-p", "no:cacheprovider",
+         "-p", "helpers.cross_section", *chosen, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        cwd=tmp_path, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert f" {ran} passed" in done.stdout
