@@ -4,8 +4,10 @@ Times on the wire are durations, never clock readings: the clocks of two machine
 """
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple, NewType
+
+from bats.common.records import dataclass
 
 PROTOCOL: Final = 1
 """Raised with every change that an older peer would misunderstand."""

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NewType
 
 from bats.common.capacity.resources import Resources
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 
 ClusterName = NewType("ClusterName", str)
 

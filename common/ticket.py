@@ -5,11 +5,12 @@ It is handed over privately (stdin, a 0600 file), never on a command line.
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, Final
 
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.common.wire.keys import KeyPair, is_key
 
 _VERSION: Final = 1

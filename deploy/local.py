@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket, to_json
 from bats.deploy import backend_table, processes
 from bats.deploy.host.roster import STOP_GRACE_SECONDS, Roster

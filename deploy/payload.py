@@ -15,13 +15,13 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import BrokenInvariantError
+from bats.common.records import dataclass
 
 DISTRIBUTION: Final = "bats-scheduler"
 OURS: Final = ("bats.common", "bats.worker")

@@ -5,10 +5,10 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.errors import BrokenInvariantError
+from bats.common.records import dataclass
 from bats.deploy.protocol import BusyError, RefusedError
 
 CHILD_ENDS_SECONDS: Final = 5.0  # a killed process is gone at once, unless its disk hangs

@@ -5,7 +5,6 @@ A back end starts and stops machines; it never decides. Nothing here knows of bu
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Protocol, runtime_checkable
 
@@ -13,6 +12,7 @@ from bats.common.errors import BatsError
 from bats.common.messages import MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 
 __all__ = [

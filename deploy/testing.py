@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -28,6 +28,7 @@ import pytest
 
 from bats.common.messages import MachineId, Outcome
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket, from_json, to_json
 from bats.deploy import registry
 from bats.deploy.endpoint import Endpoint

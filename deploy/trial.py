@@ -5,10 +5,11 @@ The machine joins a small master made for this; nothing of it stays.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bats.common.messages import MachineId, Outcome
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import Backend, BackendError, Sighting, State

@@ -1,7 +1,7 @@
 """A bag: what was submitted, how that is kept in the store, and what its user may do."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -10,6 +10,7 @@ import msgpack
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, BagSpec, TaskId
 from bats.common.money import Money, show
+from bats.common.records import dataclass
 from bats.master.bag_states import QUEUED
 from bats.master.brain.protocol.journal import plain_settings, settings_from
 from bats.master.brain.protocol.numbering import before_first

@@ -1,7 +1,6 @@
 """Checks of files as pydantic models; the first mistake in one as one sentence."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NoReturn, TypeVar
@@ -11,6 +10,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 
 from bats.common.errors import UsageError, quoted
 from bats.common.money import NOTHING, Money, money
+from bats.common.records import dataclass
 from bats.common.units import seconds
 from bats.master.userfile import Document, sentence
 

@@ -5,12 +5,13 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
 from bats.common.errors import UsageError, quoted
+from bats.common.records import dataclass
 
 LARGEST: Final = 64 << 20  # bytes of a file that is read whole
 MOST_VALUES: Final = 4_000_000  # that a YAML file may stand for; aliases make much of little

@@ -4,10 +4,10 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.common.units import counted, show_octets
 
 DEVICES: Final = "CUDA_VISIBLE_DEVICES"

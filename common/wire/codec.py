@@ -6,13 +6,14 @@ each type has a size of its own, looked up before anything is unpacked.
 
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final
 
 import msgpack
 
 from bats.common import messages as m
+from bats.common.records import dataclass
 from bats.common.wire.shapes import Check, ProtocolError, check_for
 
 __all__ = [

@@ -9,11 +9,12 @@ import json
 import os
 import stat
 import tempfile
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from bats.common.errors import UsageError
+from bats.common.records import dataclass
 
 Role = Literal["client", "worker"]
 ROLES: Final[tuple[Role, ...]] = ("client", "worker")

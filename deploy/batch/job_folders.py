@@ -15,11 +15,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket, to_json
 from bats.deploy.protocol import Gone, Sighting, State
 

@@ -10,12 +10,13 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 from bats.deploy.batch.job_folders import Book, Run
 from bats.deploy.exit_codes import verdict

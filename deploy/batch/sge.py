@@ -5,7 +5,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, Final
 from xml.etree import ElementTree as ET
@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 from bats.common.errors import UsageError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, TIMED_OUT, Batch, Common, Job

@@ -3,10 +3,10 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.deploy import backend_table, processes
 from bats.deploy.batch.job_folders import Run
 from bats.deploy.batch.jobs import COMMAND_SECONDS, Batch, Common, Job

@@ -3,7 +3,6 @@
 import re
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -13,6 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.deploy.ec2 import prices
 from bats.deploy.ec2.aws_errors import code_of
 from bats.deploy.ec2.user_data import readable

@@ -11,9 +11,10 @@ Of a command that is killed the shell prints all, its here-document too: the tic
 import base64
 import gzip
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket, to_json
 from bats.deploy.payload import REQUIREMENTS, Payload
 

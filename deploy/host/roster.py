@@ -13,11 +13,11 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.common.ticket import LEASE_ENDED, UNRENEWED
 from bats.deploy.protocol import Gone, Sighting, State
 

@@ -5,7 +5,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2s
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 from bats.deploy import backend_table
 from bats.deploy.protocol import (

@@ -5,10 +5,11 @@ One that adds no field is a dataclass by its base.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.api import replies
 
 R = TypeVar("R")

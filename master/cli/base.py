@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Final, TextIO, TypeVar
 import click
 
 from bats.common.escapes import harmless_in_json
+from bats.common.records import dataclass
 from bats.master.api.money_as_text import money_as_text
 from bats.master.cli.display.terminal import drawn_on
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
@@ -12,6 +11,7 @@ from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError
 from bats.common.money import Money, currency_apart
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.units import seconds, show_octets
 from bats.master.cli.display.formatting import amount, count, duration
 from bats.master.cli.policy_options import policy_and_seed_options, policy_given, policy_in_words

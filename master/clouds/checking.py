@@ -5,13 +5,13 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from bats.common.billing import charge
 from bats.common.errors import BatsError
 from bats.common.money import NOTHING, Money
 from bats.common.offering import MANUAL, Offering
+from bats.common.records import dataclass
 from bats.deploy import trial
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.protocol import Site

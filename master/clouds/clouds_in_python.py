@@ -1,8 +1,7 @@
 """The offerings of a clouds file, for those who need not read one."""
 
-from dataclasses import dataclass
-
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from bats.common.records import dataclass
 
 _PATIENCE_SECONDS: Final = 20.0  # a busy controller answers late; a dead one never
 

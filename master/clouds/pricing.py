@@ -3,13 +3,13 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import BatsError, UsageError
 from bats.common.money import Money, as_decimal
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.deploy.protocol import Price, Priced, Site
 from bats.deploy.registry import backend
 from bats.master.clouds.clouds_file import price_of_atu

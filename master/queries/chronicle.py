@@ -5,13 +5,13 @@ The journal alone knows every attempt: also copies that came second, which the s
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, TypeVar
 
 import msgpack
 
 from bats.common.messages import BagId, MachineId, Outcome
+from bats.common.records import dataclass
 from bats.master.brain.protocol.events import Added, Ended, Joined
 from bats.master.brain.protocol.journal import CODES, code_of
 from bats.master.brain.protocol.numbering import from_journal

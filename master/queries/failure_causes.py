@@ -1,6 +1,6 @@
 """Failed attempts, grouped by what seems to be their cause."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Final
 
@@ -12,6 +12,7 @@ from bats.common.outcomes.failures import (
     why_it_failed,
     without_numbers,
 )
+from bats.common.records import dataclass
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetFailures

@@ -10,7 +10,6 @@ that come of it all are held against the tables: a bag of which both do not say 
 
 import gc
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgpack
@@ -18,6 +17,7 @@ import msgpack
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, MachineId, Outcome, TaskId
 from bats.common.money import NOTHING, Money, show
+from bats.common.records import dataclass
 from bats.master.bag import Bag, read_bag
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.engine import Engine

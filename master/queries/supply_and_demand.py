@@ -5,7 +5,7 @@ place where it runs counts as one too many.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Final, NamedTuple
 
 import msgpack
@@ -14,6 +14,7 @@ from bats.common.billing import begun_before
 from bats.common.errors import UsageError
 from bats.common.messages import BagId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.units import in_words
 from bats.master.api import replies
 from bats.master.api.reading import takes

@@ -1,12 +1,13 @@
 """All that a report tells of one bag, gathered from the store; no master need run."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgpack
 
 from bats.common.messages import BagId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.bag import Bag, read_bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule

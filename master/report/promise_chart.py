@@ -2,10 +2,10 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.money import Money, show
+from bats.common.records import dataclass
 from bats.master.brain.views.told.promises import ToldView
 from bats.master.report.svg import Drawing, duration, round_up
 

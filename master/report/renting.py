@@ -1,13 +1,14 @@
 """Money for machines: each one's bill, the use of its time, spending over time."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 from bats.common.billing import atus, charge, paid_uptime
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.queries.chronicle import MachineTime, Use
 from bats.master.store.rows import MachineRow
 

@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import BagId, Outcome
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.views.told.view import StepView
 from bats.master.report.svg import Drawing, duration

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from bats.common.folders import default_state
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.deploy.protocol import Backend
 from bats.master.addresses import HERE
 from bats.master.api.requests import SetCap

@@ -11,7 +11,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ import structlog
 
 from bats.common.errors import BatsError
 from bats.common.messages import BlobChunk, BlobStored, MachineId, WantBlob
+from bats.common.records import dataclass
 from bats.common.wire.codec import CHUNK_BYTES, encode
 from bats.common.wire.transfer import Download
 from bats.master.service.wire.router import Router

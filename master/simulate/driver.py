@@ -3,12 +3,13 @@
 import heapq
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any, Protocol
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, Outcome, TaskId
+from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import (

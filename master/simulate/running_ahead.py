@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bats.common.messages import Outcome, TaskId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.regression import Line

@@ -7,7 +7,7 @@ Every case sees the same bags, once with the tail strategy asked about and once 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 from typing import Any, Final, Generic, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.settings import Settings

@@ -1,13 +1,14 @@
 """Several bags in virtual time: an engine each, one household above them, common machines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
 from bats.common.offering import MANUAL
+from bats.common.records import dataclass
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap, starts, windows

@@ -7,12 +7,12 @@ real worker: first what it holds, then what has ended.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from bats.common.billing import atus, paid_uptime
 from bats.common.messages import MachineId, TaskId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.protocol.commands import KillTask, RunTasks, StartMachines
 from bats.master.brain.protocol.events import (
     Announced,

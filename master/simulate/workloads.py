@@ -6,7 +6,6 @@
 import csv
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import erfc, erfcinv
 
 from bats.common.errors import UsageError
+from bats.common.records import dataclass
 from bats.common.units import in_words
 
 Runtimes = NDArray[np.float64]

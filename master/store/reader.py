@@ -3,13 +3,13 @@
 import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.outcomes.values import Value, values_of
+from bats.common.records import dataclass
 from bats.master.brain.protocol.numbering import from_table, in_old_tables
 from bats.master.store import database, journal_chunks
 from bats.master.store.result_rows import COLUMNS, result_from
@@ -48,6 +48,9 @@ class TaskQuery:
     descending: bool = False
     offset: int = 0
     limit: int = 100
+
+
+_EVERY_TASK: Final = TaskQuery()
 
 
 class Page(NamedTuple):
@@ -163,7 +166,7 @@ class Reader:
         query = "SELECT outcome, count(*) FROM results WHERE id BETWEEN ? AND ? GROUP BY outcome"
         return {Outcome(row[0]): row[1] for row in self._all(query, *database.keys_of(bag))}
 
-    def tasks(self, bag: BagId, query: TaskQuery = TaskQuery()) -> Page:
+    def tasks(self, bag: BagId, query: TaskQuery = _EVERY_TASK) -> Page:
         """One page of the results that match."""
         if query.sort not in SORTABLE and not query.sort.startswith(VALUE):
             raise UsageError(

@@ -3,12 +3,12 @@
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import accumulate, chain
 from typing import Any, Final
 
 from bats.common.errors import quoted
+from bats.common.records import dataclass
 
 MOST_ROWS: Final = 10_000_000
 """No sweep is longer: a few more noughts than meant should be noticed, not tried."""

@@ -7,12 +7,13 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
 from bats.common.errors import quoted
+from bats.common.records import dataclass
 from bats.master.sweep.columns import (
     MOST_ROWS,
     Column,

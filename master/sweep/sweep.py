@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
@@ -12,6 +12,7 @@ from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError, quoted
 from bats.common.money import Money
 from bats.common.outcomes.values import FILE
+from bats.common.records import dataclass
 from bats.common.template import Fill, compile_template, placeholders
 from bats.master.sweep.space import OpenSpace, Space, any_space_from_plain, space_to_plain
 

@@ -1,13 +1,13 @@
 """The sweep file as a model: its keys, what each may hold, and the sentence when it does not."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from bats.common.errors import quoted
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.common.units import octets
 from bats.master.model_checks import (
     Checked,

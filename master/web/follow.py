@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.outcomes.values import as_typed
+from bats.common.records import dataclass
 from bats.master.bag import read_bag
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.views.told.promises import ToldView

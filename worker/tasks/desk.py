@@ -7,11 +7,12 @@ import math
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Final, NamedTuple
 
 from bats.common.messages import AttemptId, BagId, Order, Outcome
+from bats.common.records import dataclass
 from bats.worker.process_tree import UNKILLABLE_SECONDS
 from bats.worker.tasks.limits import Limits
 

@@ -1,9 +1,10 @@
 """The user's choice: a schedule, what may be spent, by when; and what came of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.events import Chosen

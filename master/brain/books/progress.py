@@ -1,8 +1,9 @@
 """Signs that a run gets on, or does not: what a watch over it goes by."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.books.alike_failures import Alike
 
 

@@ -14,9 +14,9 @@ have met it. x⁺ = max(x, 0), ε = 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 
 Curve = Sequence[tuple[float, float]]

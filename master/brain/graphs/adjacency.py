@@ -1,8 +1,8 @@
 """Neighbours of each task in a graph, and an order in which all can be gone through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import Graph, worked_off
 
 

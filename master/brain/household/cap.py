@@ -6,7 +6,6 @@ midnight, the day begins when they are.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from bats.common.money import Money, show
+from bats.common.records import dataclass
 
 UTC_NAME: Final = "UTC"
 

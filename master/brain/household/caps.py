@@ -10,12 +10,12 @@ each ATU that one enters would be told to all the others.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.household.cap import FOR_EVER, Cap, Window, starts
 from bats.master.brain.household.notices import Allowance, Capped, Committed, Spent
 

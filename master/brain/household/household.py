@@ -7,11 +7,12 @@ reaches the bag's engine as an event of its own journal, so that each bag is rep
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.household.caps import Caps, CapView
 from bats.master.brain.household.common_slots import CommonSlots
 from bats.master.brain.household.members import Members

@@ -7,12 +7,13 @@ is told that it may have more, the first has said what it took.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, Protocol
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.common_machines import slots_of, tasks_in

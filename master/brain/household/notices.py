@@ -1,10 +1,11 @@
 """Notices to the household. Times are seconds of the calendar, which all bags have in common."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.protocol.commands import WakeAt
 from bats.master.brain.protocol.course import Course

@@ -7,12 +7,13 @@ before whom is theirs, and what a bag begins first is. `brain/placement` has the
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
+from bats.common.records import dataclass
 from bats.master.brain.household.sharing import Claim, Fifo, Shares, Sharing
 from bats.master.brain.placement.placement_names import parted
 from bats.master.brain.protocol.course import Course

@@ -7,10 +7,10 @@ every bag is told before another acts, there are never more than M.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId
+from bats.common.records import dataclass
 from bats.master.brain.household.notices import Limit, Uses
 from bats.master.brain.household.sharing import Shares
 

@@ -8,11 +8,11 @@ coming `QUANTUM_SECONDS` counted in; so shares hold over time even where slots d
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from itertools import count, groupby
 from typing import Final, Generic, Protocol, TypeVar
 
 from bats.common.messages import BagId
+from bats.common.records import dataclass
 from bats.master.brain.protocol.course import Course
 
 K = TypeVar("K", bound=Hashable)

@@ -1,10 +1,10 @@
 """Conversion of what a sample has shown into what is known of each cluster, and of all together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from bats.common.messages import TaskId
+from bats.common.records import dataclass
 from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.learning.regression import SAME, Line, fit
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.learning.runtime_law import FEWEST, Law, design, law_of
 from bats.master.brain.protocol.parameters import Parameters

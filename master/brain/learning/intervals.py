@@ -10,12 +10,12 @@ This leaves out the tail, where machines wait for the last tasks to end.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from bats.common.billing import charge_to_work
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 
 P_M = P_MU = P_SIGMA = 0.9
 

@@ -7,9 +7,10 @@ Between any two clusters k, j the line leads through the base:
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from bats.common.records import dataclass
 
 SHORTEST_SECONDS: Final = 1e-9
 SCATTER: Final = 0.05  # machines of a kind differ by so much at least, from task to task

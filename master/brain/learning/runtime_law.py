@@ -13,9 +13,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.protocol.parameters import Parameters
 

@@ -2,9 +2,9 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from bats.common.records import dataclass
 from bats.master.brain.graphs.adjacency import Neighbours
 from bats.master.brain.graphs.parallelism import Incremental
 from bats.master.brain.graphs.ranks import upward

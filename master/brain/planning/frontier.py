@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.planning.bounded_knapsack import most_speed
 from bats.master.brain.planning.mix import Cluster, Mix

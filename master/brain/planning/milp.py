@@ -7,12 +7,13 @@ of clusters differ by more than that, trust `knapsack`, which is exact.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bats.common import billing
 from bats.common.errors import BrokenInvariantError
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.planning.bounded_knapsack import speed_if_split
 from bats.master.brain.planning.knapsack import knapsack

@@ -1,8 +1,7 @@
 """The words of planning: what is known of a cluster, and a mix of machines bought from them."""
 
-from dataclasses import dataclass
-
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 
 Mix = tuple[int, ...]
 """Numbers of machines in the clusters' order (a = (a_1..a_nc) in the paper)."""

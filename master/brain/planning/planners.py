@@ -1,9 +1,9 @@
 """Mix planners by name: each knows the fastest mix for a budget and the cheapest for a deadline."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.planning.deadline import cheapest_within
 from bats.master.brain.planning.knapsack import knapsack
 from bats.master.brain.planning.milp import briefly

@@ -1,11 +1,11 @@
 """The planning problem and its answer: a bag, what can be bought for it, and the mix that is."""
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common import billing
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster, Mix
 
 TIE: Final = 1e-10

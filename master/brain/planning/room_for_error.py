@@ -6,10 +6,11 @@ it ends later than the mix would, or sooner with other machines. How much of the
 be needed is not known before.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, soonest
 

@@ -9,11 +9,12 @@ for the last tasks.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bats.common.errors import CannotBeMetError
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.planning import whole_tasks
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import KNAPSACK, Planner

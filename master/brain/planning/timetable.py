@@ -17,12 +17,13 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 
 STRIDE: Final = 1.3

@@ -6,10 +6,10 @@ most Σ a_k·slots_k: every slot has at most one task to end.
 """
 
 import math
-from dataclasses import dataclass
 
 from bats.common import billing
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan
 

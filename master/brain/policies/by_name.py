@@ -1,9 +1,10 @@
 """All policies by their names, and those that a bag's settings name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
+from bats.common.records import dataclass
 from bats.master.brain.planning.planners import PLANNERS, Planner
 from bats.master.brain.policies.by_timetable import ByTimetable
 from bats.master.brain.policies.cost_blind import ByStrategy, CostBlind, CostBlindByAtu

@@ -1,9 +1,9 @@
 """The two pools as a run knows them: what a strategy for its rest would come to."""
 
 import math
-from dataclasses import dataclass
 
 from bats.common.money import UNITS
+from bats.common.records import dataclass
 from bats.master.brain.policies.two_pools import LATE, T_ur, most_reliable
 from bats.master.brain.unreliable.notation import ALL
 from bats.master.brain.unreliable.pools import Billing, Pool, World

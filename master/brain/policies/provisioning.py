@@ -1,9 +1,9 @@
 """Provisioning: which machines a bag buys, and when."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Plan
 from bats.master.brain.planning.room_for_error import Means

@@ -1,8 +1,7 @@
 """The sureness of a schedule: what a predictor promises of it with some confidence."""
 
-from dataclasses import dataclass
-
 from bats.common.money import Money
+from bats.common.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

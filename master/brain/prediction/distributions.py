@@ -11,10 +11,10 @@ excesses over u. Where the tail begins is not known either: k goes over a range,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ its own before the others have begun all that waits.
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from bats.common.records import dataclass
 
 ONE_BY_ONE: Final = 4
 """The tasks per slot that are dealt one by one; of more each slot has its share by its speed."""

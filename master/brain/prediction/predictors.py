@@ -7,7 +7,6 @@ tasks, start delays, the tail and its copies, and money that counts in whole ATU
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
@@ -15,6 +14,7 @@ from bats.common.billing import ROUNDING
 from bats.common.errors import UsageError
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.learning.intervals import budget_bound, makespan_bound, moments
 from bats.master.brain.learning.regression import SAME, Line, fit

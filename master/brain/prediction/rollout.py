@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.learning.regression import SHORTEST_SECONDS, Line
 

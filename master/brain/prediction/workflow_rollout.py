@@ -12,11 +12,11 @@ import heapq
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.prediction.distributions import possible
 

@@ -9,10 +9,10 @@ operations on those (partial evaluation, PROB section 4.3).
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.probability.histogram import (
     Histogram,
     add,

@@ -7,13 +7,14 @@ the same bins, and a bin stands for the mean of what fell into it, so that means
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+
+from bats.common.records import dataclass
 
 Floats = NDArray[np.float64]
 

@@ -12,9 +12,10 @@ truth, never shorter.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
+from bats.common.records import dataclass
 from bats.master.brain.probability.combination import (
     NOTHING,
     Combination,

@@ -6,12 +6,12 @@ against a simulation of the graph itself; where it is more than `TOLERANCE`, the
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 
+from bats.common.records import dataclass
 from bats.master.brain.probability.combination import Evaluation
 from bats.master.brain.probability.histogram import Floats, Histogram, from_samples
 from bats.master.brain.probability.reduction import Parents, Reduction, levels_of, reduced

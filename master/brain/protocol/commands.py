@@ -1,10 +1,10 @@
 """Commands of the engine to its driver. Never refused: what comes of one is an event."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.events import AnyEnding
 

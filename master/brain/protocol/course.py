@@ -1,6 +1,6 @@
 """The course of a bag: what it has behind and before it, as placements by name ask."""
 
-from dataclasses import dataclass
+from bats.common.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

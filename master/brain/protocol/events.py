@@ -1,11 +1,11 @@
 """Events of a run. Each is a fact of the journal; the time comes beside it."""
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import NamedTuple, Protocol
 
 from bats.common.messages import MachineId, Outcome, TaskId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.schedules import Schedule
 
 

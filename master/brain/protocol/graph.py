@@ -8,9 +8,10 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
+
+from bats.common.records import dataclass
 
 MOST_EDGES: Final = 50_000_000
 

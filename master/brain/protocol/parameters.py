@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from bats.common.records import dataclass
 
 MOST_TASKS: Final = 10_000
 """The tasks of a bag up to which its parameters are looked at: of more the longest matter less."""

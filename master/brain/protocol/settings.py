@@ -1,13 +1,13 @@
 """Settings of a run: everything the engine is built from, as plain data."""
 
 import enum
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import MachineId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.protocol.parameters import Parameters
 

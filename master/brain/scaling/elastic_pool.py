@@ -8,10 +8,10 @@ interval than the budget.
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.placement.placer import Busy, Placer
 from bats.master.brain.placement.pool import Arrived, Completed, Pool, Start
 from bats.master.brain.scaling.releasing import Due

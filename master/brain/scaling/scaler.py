@@ -6,10 +6,10 @@ how many machines of each kind there should be. The pool starts and releases the
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.placement.arrived_workflow import Present
 from bats.master.brain.placement.placer import Busy
 

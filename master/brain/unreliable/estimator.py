@@ -6,9 +6,9 @@ All strategies that open alike see the same throughput phases; every lane has it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.unreliable import tail
 from bats.master.brain.unreliable.pools import NEVER, World

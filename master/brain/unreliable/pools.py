@@ -9,10 +9,11 @@ machine may be lost at a hazard per hour, which is told at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ Three epochs by when an instance was sent, t': fully known before T_tail - D, pa
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, NamedTuple
+
+from bats.common.records import dataclass
 
 SETS: Final = 20
 """Instances that are sent one after the other, of which the share that returned is taken."""

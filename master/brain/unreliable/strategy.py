@@ -5,10 +5,10 @@ after the one before was sent, given up D after it was sent; then a last one fro
 machines.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.unreliable.pools import World
 
 

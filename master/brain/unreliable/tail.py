@@ -8,9 +8,9 @@ free, or cancelled if its task has a result by then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.unreliable.lanes import Bools, Ints, PoolLanes
 from bats.master.brain.unreliable.pools import NEVER, Billing, Fates, Floats, Pool, World

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bats.common.records import dataclass
 from bats.master.brain.arrays import np
 from bats.master.brain.unreliable.pools import ALIVE, NEVER, Billing, Floats, Pool, World
 from bats.master.brain.unreliable.strategy import Opening, Strategy

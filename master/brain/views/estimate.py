@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from bats.common.billing import ROUNDING
+from bats.common.records import dataclass
 from bats.master.brain.learning.intervals import moments
 from bats.master.brain.learning.profile import EXACT
 from bats.master.brain.learning.still_running import completed

@@ -6,11 +6,12 @@ Te and Be know neither machines that stand or still have to start, nor whole tas
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.learning.experience import completed_by
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.learning.still_running import completed

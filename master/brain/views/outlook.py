@@ -7,8 +7,8 @@ N_e = tasks in the bag - Σ ft; N_p = Σ floor((nr·ATU + η)·v), nr ATUs being
 """
 
 import math
-from dataclasses import dataclass
 
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.readonly import MachineState, MachineView, RunView

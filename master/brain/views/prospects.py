@@ -5,11 +5,12 @@ Nothing here changes the books: rules ask, and act.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bats.common.billing import first_atus
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.learning.sample_size import DELTA, sample_size
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution

@@ -4,11 +4,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from bats.common.errors import UsageError
 from bats.common.escapes import harmless, harmless_facts
+from bats.common.records import dataclass
 from bats.master.api import replies
 from bats.master.api.asking import ask
 from bats.master.api.requests import AwaitNews, GetDecisions, GetFailures, GetSchedules

@@ -6,12 +6,12 @@ of them again, and their machine is held.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bats.common.folders import output_path
 from bats.common.messages import MachineId, Outcome, Result, TaskId
+from bats.common.records import dataclass
 from bats.common.units import show_octets
 from bats.master.service.transfers import Files, Parcel, Wanted
 from bats.master.store.blobs import is_sha256

@@ -1,10 +1,10 @@
 """The things that a runner works with; all bags of a master have the same."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bats.common.messages import BagId, MachineId
+from bats.common.records import dataclass
 from bats.master.brain.protocol.commands import Command
 from bats.master.brain.protocol.events import Event
 from bats.master.service.bags.collection import NO_CAPS, Caps

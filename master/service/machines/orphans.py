@@ -6,13 +6,13 @@ when an earlier master's books are gone. Their leases end them in any case.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.billing import atus, charge, paid_uptime
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.deploy.protocol import Orphan
 from bats.master.brain.protocol.numbering import bag_of
 from bats.master.service.bags.runner import Runner

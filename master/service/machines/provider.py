@@ -7,7 +7,6 @@ more seldom. What may pass is tried again with growing pauses; what cannot ends 
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
@@ -15,6 +14,7 @@ import structlog
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 from bats.common.wire.keys import new_pair
 from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State

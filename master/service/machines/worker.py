@@ -1,10 +1,11 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
+from bats.common.records import dataclass
 
 Kind = tuple[int, TaskId | None]
 """The step of a task, and the task itself if it is brought files that no other is."""

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import msgpack
 
 from bats.common.billing import atus, begun_before
 from bats.common.messages import BagId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.household.notices import Spent
 from bats.master.brain.protocol.journal import settings_from
 from bats.master.brain.protocol.numbering import bag_of, by_hand

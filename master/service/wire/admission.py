@@ -1,10 +1,10 @@
 """Keys and the roles they stand for; a machine's stands for that machine."""
 
 import enum
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import NOBODY, MachineId
+from bats.common.records import dataclass
 
 
 class Role(enum.Enum):

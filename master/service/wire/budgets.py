@@ -7,9 +7,9 @@ to microseconds a second; who takes much more is shut out for a while, longer ea
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.service.wire.admission import Peer, Role
 
 _IN_HAND_SECONDS: Final = 0.5

@@ -6,12 +6,13 @@
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
 from bats.common.messages import NOBODY, MachineId
+from bats.common.records import dataclass
 from bats.common.wire.keys import is_key, read_private_json, write_private
 
 FILE: Final = "workers.json"

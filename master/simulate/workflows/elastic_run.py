@@ -4,13 +4,14 @@ import heapq
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from itertools import count
 from typing import Final
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.elasticity.charges import accounted_hours, charged_hours
 from bats.master.brain.elasticity.curves import Elasticity, elasticity
 from bats.master.brain.placement.arrived_workflow import Workflow

@@ -3,12 +3,13 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import Graph, Step, graph
 
 ENTRY: Final = "entry"

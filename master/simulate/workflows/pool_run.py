@@ -3,11 +3,12 @@
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from numpy.random import Generator
 
+from bats.common.records import dataclass
 from bats.master.brain.graphs.adjacency import Neighbours, neighbours
 from bats.master.brain.graphs.ranks import upward
 from bats.master.brain.placement.arrived_workflow import Workflow

@@ -5,11 +5,11 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import StoreDamagedError
+from bats.common.records import dataclass
 from bats.master.store import database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
 from bats.master.store.rows import addition_checksum, bag_checksum

@@ -8,10 +8,10 @@ import asyncio
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.errors import StoreDamagedError
+from bats.common.records import dataclass
 from bats.master.store.writing.writer import Batch, may_pass
 
 PACE_SECONDS: Final = 0.03

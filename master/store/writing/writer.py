@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from bats.common.messages import BagId
+from bats.common.records import dataclass
 from bats.master.store import journal_chunks
 from bats.master.store.database import key
 from bats.master.store.writing.mark import Mark

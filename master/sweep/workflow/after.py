@@ -1,11 +1,12 @@
 """The order that steps ask for, task by task: `after` rules become barriers and edges."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 from bats.common.errors import quoted
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import MOST_EDGES, Graph, Step
 from bats.master.sweep.space import alike
 from bats.master.sweep.sweep import MistakeError, Sweep

@@ -3,11 +3,12 @@
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
+from bats.common.records import dataclass
 from bats.master.sweep.workflow.submit_description import (
     Description,
     description,

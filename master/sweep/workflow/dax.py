@@ -1,12 +1,13 @@
 """Abstract workflows of Pegasus 4 and older: DAX, versions 2.1 to 3.6."""
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 from xml.parsers import expat
 
 from bats.common.errors import UsageError, quoted
+from bats.common.records import dataclass
 from bats.master.sweep.workflow.task_list import ListedTask, TaskList
 from bats.master.userfile import read_text
 

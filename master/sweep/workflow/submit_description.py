@@ -3,11 +3,11 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError
+from bats.common.records import dataclass
 from bats.master.userfile import read_text
 
 _USED: Final = frozenset(

@@ -4,11 +4,12 @@ import json
 import shlex
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from bats.common.errors import UsageError, quoted
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import MOST_EDGES, Graph, Step, graph, worked_off
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.space import Axis, Space

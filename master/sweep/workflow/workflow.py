@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bats.common.capacity.resources import Resources
 from bats.common.errors import UsageError, quoted
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.protocol.graph import Graph, packed_seconds, unpacked_seconds
 from bats.master.sweep.sweep import Input, Sweep, fitting
 from bats.master.sweep.workflow.after import After, after_from_plain, graph_of

@@ -5,9 +5,9 @@ the work that is a guess widens the error of plans.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.learning.intervals import moments
 from bats.master.brain.views.readonly import RunView, StepsView, TaskState

@@ -1,11 +1,11 @@
 """Facts for whoever drives an engine, as plain data: nothing here can be changed."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.common.records import dataclass
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run

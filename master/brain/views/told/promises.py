@@ -1,8 +1,7 @@
 """Promises of a run: what was told of its plan, how that moved since, and whether it will hold."""
 
-from dataclasses import dataclass
-
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.common.units import in_words
 from bats.master.brain.books.choice import Told
 from bats.master.brain.views.readonly import Phase, RunView

@@ -1,10 +1,10 @@
 """A run as people and programs may see it: the numbers behind its current plan, as plain data."""
 
 from copy import copy
-from dataclasses import dataclass
 
 from bats.common.billing import charge
 from bats.common.money import NOTHING, Money
+from bats.common.records import dataclass
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import ClusterState, Run
