@@ -104,7 +104,7 @@ else:
             raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     class _Packed:
-        """What is frozen cannot be filled in by who unpacks it."""
+        """Takes itself out and back: what is frozen, nobody else can fill in."""
 
         def __getstate__(self) -> list[object]:
             return [getattr(self, one.name) for one in fields(self)]
