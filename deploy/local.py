@@ -95,6 +95,9 @@ class Local:
     async def log(self, machine: MachineId) -> str:
         return await asyncio.to_thread(self._roster.log, machine)
 
+    async def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        return await asyncio.to_thread(self._roster.left, machine, name, offset, size)
+
     async def close(self) -> None:
         await asyncio.to_thread(self._close)
 
@@ -137,7 +140,7 @@ class Local:
         return replace(
             ticket,
             speed=given.speed,
-            state_folder=ticket.state_folder or str(self._roster.of(ticket.machine) / "state"),
+            state_folder=ticket.state_folder or str(self._roster.state(ticket.machine)),
             lease_seconds=ticket.lease_seconds + given.queue_seconds,  # counts from its process on
         )
 

@@ -26,6 +26,7 @@ __all__ = [
     "Price",
     "Priced",
     "RefusedError",
+    "Remembering",
     "Scripted",
     "Sighting",
     "Site",
@@ -143,6 +144,18 @@ class Priced(Protocol):
 
     async def price(self) -> Price:
         """Raises BusyError or RefusedError."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A back end that can read in the folder of a worker that has ended."""
+
+    async def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        """A piece of a file there, named from its state folder on; b"" if there is no more of it.
+
+        Raises BusyError.
+        """
         ...
 
 

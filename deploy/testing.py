@@ -32,7 +32,16 @@ from bats.common.records import dataclass
 from bats.common.ticket import Ticket, from_json, to_json
 from bats.deploy import registry
 from bats.deploy.endpoint import Endpoint
-from bats.deploy.protocol import Backend, BackendError, Feature, Gone, Sighting, Site, State
+from bats.deploy.protocol import (
+    Backend,
+    BackendError,
+    Feature,
+    Gone,
+    Remembering,
+    Sighting,
+    Site,
+    State,
+)
 
 T = TypeVar("T")
 
@@ -195,6 +204,9 @@ class BackendContract:
             assert seen[machine].gone is Gone.STOPPED
             later = (await backend.status([machine]))[machine]
             assert later.charged_seconds == seen[machine].charged_seconds
+            if isinstance(backend, Remembering):
+                assert (await backend.left(machine, "outbox", 4, 4)) == b"OUT1"
+                assert (await backend.left(machine, "no such file", 0, 4)) == b""
             await self._nothing_is_left(bench)
 
     async def test_stopping_twice_or_the_unknown_is_no_error(self, bench: Bench) -> None:

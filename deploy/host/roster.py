@@ -163,6 +163,19 @@ class Roster:
             return ""
         return "\n".join(tail.splitlines()[-LOG_LINES:])
 
+    def state(self, machine: MachineId) -> Path:
+        """The folder in which its worker keeps its own things."""
+        return self.of(machine) / "state"
+
+    def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        """A piece of a file of a worker that has ended; b"" if there is no more of it."""
+        try:
+            with (self.state(machine) / name).open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
+        except OSError:
+            return b""
+
     def _worker(self, machine: MachineId) -> Process | None:
         entry = _read(self.of(machine) / "process.json")
         worker = _process(entry["worker"]) if entry else None

@@ -5,9 +5,11 @@ look ROSTER MACHINE...     a line for each: what became of it
 stop ROSTER MACHINE...     returns when they are gone
 living ROSTER              a line for each machine whose worker lives
 log ROSTER MACHINE         the last lines its worker wrote, as they are
+left ROSTER MACHINE NAME OFFSET SIZE   a piece of a file that its worker kept, in base64
 try ROSTER                 fails unless the worker's modules can be loaded here
 """
 
+import base64
 import importlib
 import json
 import sys
@@ -24,7 +26,13 @@ WORKER: Final = ("-m", "bats.worker")
 
 def main() -> None:
     verb, folder, *rest = sys.argv[1:]
-    roster, machines = Roster(Path(folder)), [MachineId(int(number)) for number in rest]
+    roster = Roster(Path(folder))
+    if verb == "left":
+        machine, name, offset, size = rest
+        piece = roster.left(MachineId(int(machine)), name, int(offset), int(size))
+        print(json.dumps({"left": base64.b64encode(piece).decode()}))
+        return
+    machines = [MachineId(int(number)) for number in rest]
     match verb:
         case "start":
             keeper.main([folder, "--", sys.executable, *WORKER])

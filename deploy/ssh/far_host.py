@@ -1,6 +1,7 @@
 """One far host: puts the worker there when it is absent, and has it do what `verbs.py` offers."""
 
 import asyncio
+import base64
 import importlib.resources
 import json
 import secrets
@@ -78,6 +79,10 @@ class Host:
 
     async def log(self, machine: MachineId) -> str:
         return (await self._say("log", str(machine))).rstrip("\n")
+
+    async def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        answers = await self._ask("left", str(machine), name, str(offset), str(size))
+        return base64.b64decode(answers[-1]["left"]) if answers else b""
 
     async def _prepare(self) -> None:
         found = await self._bootstrap(ANSWER_SECONDS, "probe", self._folder)

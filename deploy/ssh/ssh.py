@@ -165,6 +165,10 @@ class Ssh:
         name = self._places.host(machine)
         return await self._host(name).log(machine) if name else ""
 
+    async def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        host = self._places.host(machine)
+        return await self._host(host).left(machine, name, offset, size) if host else b""
+
     async def close(self) -> None:
         await self._ways.close()
         await self._client.close()

@@ -211,6 +211,14 @@ class Files:
                 self._lose(machine, arrival, "is not on its machine any more")
             self._ask(machine)
 
+    def held(self, sha256: str, size: int) -> int:
+        """The bytes that are here of a content of so many."""
+        return size if self._blobs.has(sha256) else self._blobs.received(sha256)
+
+    async def take(self, chunk: BlobChunk) -> int:
+        """A piece that was read where it lay; how much of the content is here then."""
+        return await self._receive(chunk, chunk.total)
+
     # --- fetching ---------------------------------------------------------------------------------
 
     def fetch(self, machine: MachineId, parcel: Parcel) -> None:

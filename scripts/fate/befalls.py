@@ -108,6 +108,11 @@ def provider_busy(world: "World", seconds: float) -> None:
     _for_a_while(world, world.provider.mood, seconds, busy=0.8)
 
 
+def provider_short(world: "World", seconds: float) -> None:
+    """The provider has little to give: answers get lost, machines are taken back soon."""
+    _for_a_while(world, world.provider.mood, seconds, loses_answers=0.6, takes_back=0.7)
+
+
 def lists_stale(world: "World", seconds: float) -> None:
     _for_a_while(world, world.provider.mood, seconds, stale_seconds=8.0)
 
@@ -153,7 +158,7 @@ HAPPENS: Final[dict[str, Callable[["World", float], None]]] = {
         links_break, links_down, links_slow, links_drop, links_double, links_reorder,
         master_killed, power_cut, master_frozen, machine_vanishes, machine_frozen,
         killed_midway, disk_slow, disk_full, disk_broken, outputs_full, answers_lost, lists_stale,
-        provider_busy,
+        provider_busy, provider_short,
         one_lies, worker_disk_full, user_pauses, user_changes_mind,
     )
 }  # fmt: skip

@@ -132,8 +132,8 @@ def _failure(world: World, errand: Errand, row: Result) -> Iterator[str]:
     befell = {what for _, what, _ in world.story.befalls}
     excuses = {
         "one_lies", "worker_disk_full", "disk_full", "disk_broken", "outputs_full", "power_cut",
-        "machine_vanishes", "links_down", "lists_stale", "answers_lost", "links_drop",
-        "links_reorder", "links_slow",
+        "machine_vanishes", "provider_short", "links_down", "lists_stale", "answers_lost",
+        "links_drop", "links_reorder", "links_slow",
     }  # fmt: skip
     work = errand.works[row.task]
     too_large = work.left + work.printed > (world.story.cap_bytes or math.inf)

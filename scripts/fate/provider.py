@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from bats.common.messages import MachineId
@@ -14,6 +15,7 @@ from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.deploy.protocol import BusyError, Gone, Orphan, Sighting, State
 from fate.timeline import Process, VirtualLoop
 
+_TAKEN_BACK_SECONDS: Final = 5.0  # in which one that is wanted elsewhere is
 _GUARDIAN_SECONDS: Final = 0.5  # what a daemon gets to end itself after its lease
 
 
@@ -23,6 +25,7 @@ class Mood:
 
     loses_answers: float = 0.0  # share of calls that are obeyed and not answered
     busy: float = 0.0  # share of starts that are refused for now
+    takes_back: float = 0.0  # share of machines that it takes back when they have just come up
     stale_seconds: float = 0.0  # its lists are so old
     boot_seconds: float = 2.0
 
@@ -60,6 +63,7 @@ class Provider:
         self._boot = boot
         self.mood = Mood()
         self.machines: dict[MachineId, Machine] = {}
+        self.remembers: Path | None = None  # their folders, if these stay
 
     # --- as a back end ----------------------------------------------------------------------------
 
@@ -101,6 +105,11 @@ class Provider:
     async def log(self, machine: MachineId) -> str:
         return f"the log of {machine}"
 
+    async def left(self, machine: MachineId, name: str, offset: int, size: int) -> bytes:
+        await self._answer()
+        place = self.remembers and self.remembers / str(machine) / name
+        return place.read_bytes()[offset : offset + size] if place and place.exists() else b""
+
     async def close(self) -> None: ...
 
     # --- as it is ---------------------------------------------------------------------------------
@@ -118,6 +127,9 @@ class Provider:
         if machine.gone_at is None:
             machine.booted = True
             self._loop.create_task(self._live(machine), context=machine.process.context)
+            if self.mood.takes_back and self._rng.random() < self.mood.takes_back:
+                seconds = self._rng.uniform(0.1, _TAKEN_BACK_SECONDS)
+                self._loop.outside(seconds, self.end, machine, Gone.PREEMPTED)
 
     async def _live(self, machine: Machine) -> None:
         code = await self._boot(machine)

@@ -15,6 +15,7 @@ from fate.kernel import Work
 _MOST: Final = 6
 _LONGEST_SECONDS: Final = 60.0
 _OPEN: Final = 0.3  # the share of bags of one step to which tasks are added
+_SHORT: Final = 0.15  # the share of stories whose provider is short of machines when they begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Story:
     offering: Offering
     shared: bool  # outputs are laid out on a disk that machines have as well
     cap_bytes: int | None  # the files that a task may leave
+    remembers: bool  # the folders of machines can be read when they have ended
     cap: Money | None  # all bags together may cost so much, until the user lifts it
     befalls: list[tuple[float, str, float]] = field(default_factory=list)  # when, what, how long
 
@@ -68,9 +70,14 @@ def story_of(seed: int) -> Story:
         (rng.uniform(0.0, span), rng.choice(BEFALLS), rng.uniform(0.1, _LONGEST_SECONDS))
         for _ in range(rng.randint(0, _MOST))
     )
+    early = random.Random(f"early {seed}")
+    if early.random() < _SHORT:
+        befalls.insert(0, (0.0, "provider_short", early.uniform(5.0, _LONGEST_SECONDS)))
     cap_bytes = rng.choice([None, None, None, 500_000])
     shared = rng.random() < 0.4
-    return Story(errands, offering, shared, cap_bytes, _cap(seed, errands, offering), befalls)
+    remembers = early.random() < 0.5
+    cap = _cap(seed, errands, offering)
+    return Story(errands, offering, shared, cap_bytes, remembers, cap, befalls)
 
 
 def _cap(seed: int, errands: list[Errand], offering: Offering) -> Money | None:

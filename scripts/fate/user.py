@@ -48,6 +48,7 @@ class User:
         self._cap_ask = -1
         self.capped = world.story.cap is None  # as it is to be, before the first bag
         self.lifted_at: float | None = None
+        self._lift_asked_in = 0  # which life of the master
 
     @property
     def has_submitted_all(self) -> bool:
@@ -96,8 +97,11 @@ class User:
 
     def lift_cap(self) -> None:
         """When all troubles are over and the cap lets nothing more be bought, lift it."""
-        if self._world.story.cap is not None and self.capped and self.lifted_at is None:
-            self.lifted_at = self._world.loop.now
+        world = self._world
+        said = self._lift_asked_in == world.lives  # a master that is killed may not have heard it
+        if world.story.cap is not None and self.capped and world.master is not None and not said:
+            self.lifted_at = world.loop.now if self.lifted_at is None else self.lifted_at
+            self._lift_asked_in = world.lives
             self.ask("uncap", period="ever")
 
     def resume_paused(self) -> None:

@@ -4,6 +4,7 @@ import gc
 import shutil
 import sys
 import tempfile
+import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from fate.checks import judge
 from fate.stories import story_of
 from fate.undone import FIXES
 from fate.world import World
+
+# A process that is killed between its start and its first step never takes that.
+_KILLED_AT_BIRTH = r"coroutine '(Provider\._live|World\._serve)' was never awaited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +44,27 @@ def run_seed(seed: int, undone: str = "", *, told: bool = False) -> Verdict:
         for at, what, seconds in story.befalls:
             print(f"{at:9.2f} {what} for {seconds:.1f} s")
     unraisable, sys.unraisablehook = sys.unraisablehook, lambda _: None
-    try:
-        with FIXES[undone](world) if undone else nullcontext():
-            try:
-                ended_at = world.run()
-            except Exception as error:
-                violations = [f"the world ended: {error!r}"]
-                if told:
-                    raise
-            else:
-                violations = judge(world, ended_at)
-        return Verdict(
-            seed, tuple(violations), world.steps, len(world.provider.machines), world.loop.now
-        )
-    finally:
-        world.close()
-        del world
-        gc.collect()
-        sys.unraisablehook = unraisable
-        shutil.rmtree(folder, ignore_errors=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _KILLED_AT_BIRTH)
+        try:
+            with FIXES[undone](world) if undone else nullcontext():
+                try:
+                    ended_at = world.run()
+                except Exception as error:
+                    violations = [f"the world ended: {error!r}"]
+                    if told:
+                        raise
+                else:
+                    violations = judge(world, ended_at)
+            return Verdict(
+                seed, tuple(violations), world.steps, len(world.provider.machines), world.loop.now
+            )
+        finally:
+            world.close()
+            del world
+            gc.collect()
+            sys.unraisablehook = unraisable
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _log_to(world: World | None) -> None:

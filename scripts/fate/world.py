@@ -43,6 +43,7 @@ class World:
         self.outputs = Disk()  # where they are laid out
         self.kernel = Kernel(self.loop, self._work_of)
         self.provider = Provider(self.loop, random.Random(f"provider {seed}"), self._boot)
+        self.provider.remembers = folder if story.remembers else None
         self.kernel.machine_of = self._machine_here
         self.state = folder / "state"
         self.disk.watched = [self.state / "blobs", self.state / "output"]
@@ -158,9 +159,18 @@ class World:
             if not place.exists() or place.read_bytes() != content:
                 self.begun_wrong.append(f"{what} without its input {name}")
         for parent in errand.parents(attempt.task):
-            if not self.kernel.ended_well(attempt.bag, TaskId(parent)):
+            if not self._may_be_held_done(attempt.bag, TaskId(parent)):
                 self.begun_wrong.append(f"{what} before task {parent} had ended")
         return errand.works[attempt.task]
+
+    def _may_be_held_done(self, bag: BagId, task: TaskId) -> bool:
+        """It has ended well, or a machine that lies was given it, and may have said so."""
+        machines = self.provider.machines
+        return self.kernel.ended_well(bag, task) or any(
+            machines[one.machine].liar
+            for one in self.kernel.executions.values()
+            if (one.attempt.bag, one.attempt.task) == (bag, task)
+        )
 
     # --- running it -------------------------------------------------------------------------------
 

@@ -261,3 +261,29 @@ async def test_no_machine_lives_past_its_lease_when_the_master_is_frozen(
         machines = (await client.ask("machines", bag=bag))["machines"]
     assert all("lease" in one["reason"] for one in machines[:2])
     assert all(one["gone"] - one["charged_since"] <= 8.0 for one in machines[:2])
+
+
+async def test_results_left_on_a_machine_whose_lease_ended_without_a_master_count_with_their_files(
+    killable: Make, tmp_path: Path
+) -> None:
+    """Its worker has ended; the folder that it kept them in is still there."""
+    marks = tmp_path / "marks"
+    rented = {"name": "rented", "price": 10**7, "atu_seconds": 3.0, "max_machines": 1, "slots": 2,
+              "boundary_seconds": 0.3, "backend": "local"}  # fmt: skip
+    master = killable(heartbeat_seconds=0.5, offerings=[rented])
+    master.start()
+    command = f"{counting(marks, 1.5)}; echo {{x}} > kept"
+    async with master.client() as client:
+        asked = {"sweep": sweep(2, command, outputs=["kept"]), "budget": 10**9}
+        bag = (await client.ask("submit", **asked))["bag"]
+        await eventually(lambda: _busy(client))
+    master.kill()
+    await eventually(lambda: not workers_in(tmp_path))
+    assert len(list(marks.iterdir())) == 2, "they ended in time"
+    master.start()
+    async with master.client() as client:
+        status = await over(client, bag)
+    assert (status["state"], status["done"]) == ("complete", 2)
+    assert runs(marks) == {"0": 1, "1": 1}
+    kept = sorted((tmp_path / "state" / "output" / str(bag)).rglob("*kept"))
+    assert [file.read_text() for file in kept] == ["0\n", "1\n"]

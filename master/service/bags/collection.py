@@ -77,13 +77,17 @@ class Collection:
             wanted.append(Wanted(sha256, size, self._folder / path))
         return wanted
 
+    def fetchable(self, result: Result) -> list[Wanted]:
+        """Likewise, if they are not too large. Raises UnfitOutputError."""
+        wanted = self.wanted(result)
+        self._check_caps(sum(one.size for one in wanted))
+        return wanted
+
     def begin(self, result: Result) -> None:
         """Fetch what it left. Raises UnfitOutputError."""
         key = _key(result)
-        wanted = self.wanted(result)
-        size = sum(one.size for one in wanted)
-        self._check_caps(size)
-        self.bytes += size
+        wanted = self.fetchable(result)
+        self.bytes += sum(one.size for one in wanted)
         parcel = Parcel(
             wanted,
             lambda: self._may_lay(key),

@@ -17,10 +17,19 @@ from bats.common.offering import Offering
 from bats.common.records import dataclass
 from bats.common.ticket import Ticket
 from bats.common.wire.keys import new_pair
-from bats.deploy.protocol import Backend, BusyError, Gone, RefusedError, Sighting, State
+from bats.deploy.protocol import (
+    Backend,
+    BusyError,
+    Gone,
+    RefusedError,
+    Remembering,
+    Sighting,
+    State,
+)
 from bats.master.brain.books.machine import LEASE_SECONDS, MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
 from bats.master.service.bags.runner import Runner
+from bats.master.service.left_results import LeftResults
 from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
@@ -293,6 +302,8 @@ class Provider:
     def _see_gone(self, one: Watched, seen: Sighting) -> None:
         if seen.gone is Gone.LOST and not self._surely_lost(one):
             return
+        if one.ended:
+            return
         if seen.gone is Gone.LOST and one.resumed and not one.joined and not one.stopping:
             one.asked, one.resumed = False, False
             self.start([one])  # the earlier master was killed before it asked for it
@@ -300,6 +311,16 @@ class Provider:
         at = None
         if one.charged_since is not None and seen.charged_seconds is not None:
             at = min(one.charged_since + seen.charged_seconds, one.runner.clock())
+        if isinstance(self.backend, Remembering) and one.runner.engine.held(one.machine):
+            one.ended = True
+            self._do(self._see_what_it_left(self.backend, one, seen, at))
+        else:
+            self._gone(one, at, *one.end(seen))
+
+    async def _see_what_it_left(
+        self, backend: Remembering, one: Watched, seen: Sighting, at: float | None
+    ) -> None:
+        await LeftResults(backend, self._context.files, one.runner, one.machine).bring()
         self._gone(one, at, *one.end(seen))
 
     def _surely_lost(self, one: Watched) -> bool:

@@ -25,8 +25,8 @@ class Watched:
     """A machine on its way from being asked for to being gone."""
 
     __slots__ = (
-        "announced", "asked", "charged_since", "cluster", "failure", "joined", "left", "lost_since",
-        "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
+        "announced", "asked", "charged_since", "cluster", "ended", "failure", "joined", "left",
+        "lost_since", "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
     )  # fmt: skip
 
     def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
@@ -37,6 +37,7 @@ class Watched:
         self.asked = False  # it has been, so it may be there
         self.resumed = False  # asked for in an earlier life of this master, or just not yet
         self.joined = False
+        self.ended = False  # it is gone, and what it left is being fetched
         self.left = asyncio.Event()  # its worker said goodbye
         self.stopping = ""  # why
         self.failure = ""  # what we hold against it, when it is we who stop it
