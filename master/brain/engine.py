@@ -24,6 +24,7 @@ from bats.master.brain.prediction.predictors import Question
 from bats.master.brain.protocol.commands import Command, Foretell
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Allotted, Chosen, Event, Order
+from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.rules import capping, choosing, dispatch, monitoring, pausing
 from bats.master.brain.rules.by_event import RULES
@@ -31,7 +32,7 @@ from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import shares
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
-from bats.master.brain.views.order.bag_course import course
+from bats.master.brain.views.order.bag_course import course, task_seconds
 from bats.master.brain.views.told import facts, refusals
 from bats.master.brain.views.told.facts import (
     Explanation,
@@ -142,6 +143,16 @@ class Engine:
     def course(self, generations: float) -> Course:
         """The work behind and before it, and how parallel the next so many generations are."""
         return course(self.run, generations)
+
+    def task_seconds(self, graph: Graph) -> Sequence[float]:
+        """The runtime that each task is held to take."""
+        return task_seconds(self.run, graph)
+
+    def usual_runtime(self, quantile: float = 0.5) -> float:
+        """The quantile of the runtimes known on its machines, the longest of kinds; 0: of none."""
+        known = [sorted(c.profile.sample()) for c in self.run.clusters]
+        return max((one[min(len(one) - 1, int(quantile * len(one)))] for one in known if one),
+                   default=0.0)  # fmt: skip
 
     def headline(self) -> Headline:
         return facts.headline(self.run)

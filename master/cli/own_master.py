@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bats.common.errors import UsageError
 from bats.master.api import replies
 from bats.master.api.asking import ask
 from bats.master.api.requests import AwaitNews, GetBags, GetSchedules, GetStatus
@@ -42,7 +43,14 @@ class Place(NamedTuple):
 
 
 def place_of(want: "Wanted") -> Place:
-    return Place(want.clouds.offerings, want.clouds.currency) if want.clouds else Place()
+    if want.clouds is None:
+        return Place()
+    if want.clouds.pools:
+        raise UsageError(
+            f"{want.clouds.path} has pools, which outlive a bag, and a master that `bats run` "
+            "starts ends with its bag: start `bats master`, and `bats submit` what it is to run."
+        )
+    return Place(want.clouds.offerings, want.clouds.currency)
 
 
 Begin = Callable[[Client, str], Awaitable[int]]

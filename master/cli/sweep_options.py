@@ -216,7 +216,7 @@ async def submit(client: "Client", want: Wanted, **more: Any) -> "Submitted":
     if want.clouds is None:
         return await submitting.submit(client, want.sweep, **more)
     more["currency"] = want.clouds.currency
-    return await submitting.submit(client, want.sweep, want.clouds.offerings, **more)
+    return await submitting.submit(client, want.sweep, want.clouds.for_bags, **more)
 
 
 class DryRun(TypedDict):
@@ -263,9 +263,9 @@ def dry_run(want: Wanted) -> tuple[DryRun, str]:
     lines += [f"  {k:>{width}}  {said}" for k, said in zip(last, facts["last"], strict=True)]
     lines += _each_of(sweep)
     if want.clouds is not None:
-        facts["offerings"] = want.clouds.offerings
+        facts["offerings"] = want.clouds.for_bags
         lines.append("machines that may be asked for:")
-        for one in want.clouds.offerings:
+        for one in want.clouds.for_bags:
             price = "free" if one.free else (
                 f"{amount(one.price, want.clouds.currency)} for each {duration(one.atu_seconds)}"
             )  # fmt: skip
@@ -313,7 +313,7 @@ def _each(sweep: "Sweep", retries: int) -> str:
 
 def must_be_decided(want: Wanted) -> None:
     """Refuse a bag without a choice where nobody can be asked and machines cost money."""
-    free = want.clouds is None or all(one.free for one in want.clouds.offerings)
+    free = want.clouds is None or all(one.free for one in want.clouds.for_bags)
     if not want.rule and not free:
         raise UsageError(
             "Machines cost money and nobody is here to choose a schedule; "

@@ -12,6 +12,7 @@ from bats.deploy import backend_table
 from bats.deploy.registry import BACKENDS
 from bats.master.clouds.clouds_in_python import Clouds
 from bats.master.clouds.clouds_model import CloudsFile, OfferingTable
+from bats.master.clouds.clouds_pools import read_pools
 from bats.master.model_checks import check
 from bats.master.userfile import Document, read_document, sentence
 
@@ -40,7 +41,8 @@ def load(path: str | Path) -> Clouds:
                 f"{table.name} too; give each a name of its own."
             )
         offerings.append(_offering(table, at, document))
-    return Clouds(tuple(offerings), file.currency, str(path))
+    pools = read_pools(file, offerings, document)
+    return Clouds(tuple(offerings), file.currency, str(path), pools)
 
 
 def price_of_atu(price: Money, per_seconds: float, atu_seconds: float) -> Money:

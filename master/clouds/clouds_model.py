@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from bats.common.capacity.pool_rules import INTERVAL_SECONDS, QUANTILE, RELEASES, SCALERS
 from bats.common.errors import quoted
 from bats.common.money import Money
 from bats.common.units import octets
@@ -14,6 +15,7 @@ from bats.master.model_checks import Checked, Reads, Whole, amount, duration, fa
 from bats.master.userfile import Written
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}")
+_AMOUNT: Final = {"type": ["string", "number"]}
 _DURATION: Final = {"type": ["string", "number"], "examples": ["hour", "minute", "90s"]}
 
 
@@ -88,11 +90,34 @@ class OfferingTable(Checked):
         return keys
 
 
+class PoolTable(Checked):
+    """Machines that the master keeps for all bags, as many as a scaler says."""
+
+    name: Annotated[str, Reads(_name, {"type": "string"})] = "pool"
+    offerings: list[str] = Field([])
+    min: Annotated[Whole, Field(ge=0, le=100_000)] = 0
+    max: Annotated[Whole | None, Field(ge=1, le=100_000)] = None
+    interval: Annotated[float, Reads(_span, _DURATION)] = INTERVAL_SECONDS
+    scaler: str = SCALERS[0]
+    release: str = RELEASES[0]
+    quantile: Annotated[float, Field(ge=0, lt=1)] = QUANTILE
+    per_interval: Annotated[Money | None, Reads(amount, _AMOUNT)] = None
+    per_day: Annotated[Money | None, Reads(amount, _AMOUNT)] = None
+    per_month: Annotated[Money | None, Reads(amount, _AMOUNT)] = None
+    zone: str = ""
+
+
 class CloudsFile(Checked):
-    """All offerings, and the currency that their prices are in."""
+    """All offerings, pools of some of them, and the currency that prices are in."""
 
     currency: str = Field("$", min_length=1, max_length=20)
     offering: list[OfferingTable] = Field([])
+    pool: list[PoolTable] = Field([])
+
+    @field_validator("pool", mode="before")
+    @classmethod
+    def _one_is_a_list_too(cls, written: Any) -> Any:
+        return [written] if isinstance(written, Mapping) else written
 
     @model_validator(mode="after")
     def _offers_something(self) -> "CloudsFile":

@@ -13,7 +13,7 @@ from bats.master.api.requests import AwaitNews, GetBags, GetStatus
 from bats.master.bag import Bag, read_bag, ways_out
 from bats.master.bag_states import OPEN, PAUSED
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.view import RunView
 from bats.master.plain_data import plain
 from bats.master.queries.machine_history import by_owner
@@ -126,7 +126,7 @@ def _told(
         facts["limit"] = None if of_the_sample else view.limit
         facts["currency"] = running.bag.settings.currency
         facts["eta_seconds"] = view.eta_seconds
-        facts["machines"] = sum(not by_hand(MachineId(one.id)) for one in view.machines)
+        facts["machines"] = sum(not serves_all(MachineId(one.id)) for one in view.machines)
         facts["open"] = run.open
         facts["paused"] = _paused(row.id, plain(run.pause))
         facts["held_by_cap"] = run.held_by_cap

@@ -10,7 +10,7 @@ from bats.master.api.reading import takes
 from bats.master.api.requests import GetMachines
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.household.household import HouseholdView
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.view import MachineView, RunView
 from bats.master.plain_data import plain
 from bats.master.queries.question import LiveBag, Question
@@ -59,7 +59,7 @@ def by_owner(
     """The machines that live: of each bag by offering, then the common ones by kind."""
     told = []
     for bag, view in views.items():
-        alive = [one for one in view.machines if not by_hand(MachineId(one.id))]
+        alive = [one for one in view.machines if not serves_all(MachineId(one.id))]
         for name in dict.fromkeys(one.cluster for one in alive):
             own = [one for one in alive if one.cluster == name]
             told.append(_owned(bag, name, own, currencies[bag]))

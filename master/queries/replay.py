@@ -26,7 +26,7 @@ from bats.master.brain.policies.by_name import possible_here
 from bats.master.brain.protocol.commands import BagOutcome, EndBag, RenewLease
 from bats.master.brain.protocol.events import Asked, Cause, Closed, Event, GivenUp, Gone
 from bats.master.brain.protocol.journal import event_from
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain_version import brain_version
 from bats.master.policy_packages import import_policies
 from bats.master.store.reader import Reader
@@ -146,7 +146,7 @@ class Replayed:
         return [
             one.id
             for one in self.engine.alive()
-            if one.id not in self._recorded.machines and not by_hand(one.id)
+            if one.id not in self._recorded.machines and not serves_all(one.id)
         ]
 
     def dropped(self) -> list[TaskId]:

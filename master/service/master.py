@@ -131,7 +131,7 @@ class Master:
         with self.store.reader() as reader:
             enrolment = Enrolment(
                 reader.machines(),
-                self.bags.loaded,
+                lambda: self.bags.owners,
                 self.store,
                 self.workers,
                 self.admission,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
+from bats.common.capacity.pool_rules import Pool
 from bats.common.folders import default_state
 from bats.common.offering import Offering
 from bats.common.records import dataclass
@@ -41,6 +42,7 @@ class Options:
     currency: str = "$"
     sharing: str = "fair"  # of common machines among bags; a name in SHARINGS
     placement: str = ""  # by name, of the household's placements; "": as it was left
+    pools: tuple[Pool, ...] = ()  # that it keeps; `offerings` has theirs as bags see them
     caps: tuple[SetCap, ...] = ()  # that stand from its start on, in place of earlier ones
     user_weights: Mapping[str, float] = field(default_factory=dict)  # of machines shared; else 1
     notify: str = ""  # a command that is told of choices, pauses and ends, of all bags

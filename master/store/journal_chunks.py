@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from bats.common.errors import StoreDamagedError
-from bats.master.store.database import key, keys_of
+from bats.master.store.database import SHIFT, key, keys_of
 
 CHUNK_EVENTS: Final = 256
 OPEN_BYTES: Final = 2000
@@ -81,6 +81,18 @@ def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int
         raise StoreDamagedError(
             f"The journal of bag {bag} cannot be read after event {expected - 1}: {error}."
         ) from error
+
+
+def owners(db: sqlite3.Connection, since: int) -> list[int]:
+    """The numbers from that one on that a journal is kept of."""
+    found: list[int] = []
+    while True:
+        query = "SELECT min(id) FROM journal WHERE id >= ?"
+        (first,) = db.execute(query, (key(since, 0),)).fetchone()
+        if first is None:
+            return found
+        found.append(first >> SHIFT)
+        since = found[-1] + 1
 
 
 def length(db: sqlite3.Connection, bag: int) -> int:

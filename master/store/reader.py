@@ -10,7 +10,7 @@ from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId, MachineId, Outcome, Result, TaskId
 from bats.common.outcomes.values import Value, values_of
 from bats.common.records import dataclass
-from bats.master.brain.protocol.numbering import from_table, in_old_tables
+from bats.master.brain.protocol.numbering import FIRST_POOL, from_table, in_old_tables
 from bats.master.store import database, journal_chunks
 from bats.master.store.result_rows import COLUMNS, result_from
 from bats.master.store.rows import (
@@ -133,6 +133,9 @@ class Reader:
     def events(self, bag: BagId, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
         """The bag's journal from event number `since` on: number, time, event."""
         return journal_chunks.read(self._db, bag, since)
+
+    def pools(self) -> list[BagId]:
+        return list(map(BagId, journal_chunks.owners(self._db, FIRST_POOL)))
 
     def machines(self, bag: BagId | None = None) -> list[MachineRow]:
         where = "" if bag is None else "WHERE bag = ?"

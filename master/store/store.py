@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bats.common.errors import BatsError
 from bats.common.messages import BagId, Result, TaskId
+from bats.master.brain.protocol.numbering import FIRST_POOL
 from bats.master.store import database, journal_chunks, prune, result_rows
 from bats.master.store.lock import FolderLock
 from bats.master.store.reader import Reader
@@ -64,7 +65,8 @@ class Store:
         highest = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bags'"
         self._last_bag: int = self._one(highest)
         bags = self._db.execute("SELECT id FROM bags").fetchall()
-        self._next_event = {bag: journal_chunks.length(self._db, bag) for (bag,) in bags}
+        kept = [*(bag for (bag,) in bags), *journal_chunks.owners(self._db, FIRST_POOL)]
+        self._next_event = {number: journal_chunks.length(self._db, number) for number in kept}
 
     def take_identity(self) -> bool:
         """Make a copied store another master's; before anything is served. False if that was done.

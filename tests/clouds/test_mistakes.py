@@ -15,6 +15,7 @@ from bats.master.userfile import Document
 
 FREE = '[[offering]]\nname = "a"\nbackend = "local"\nprice = 0\n'
 SLURM = '[[offering]]\nname = "a"\nprice = 0\nmax = 3\n'
+PAID = FREE.replace("price = 0", 'price = "0.10"\nmax = 8') + "\n"
 MISTAKES = [
     ("", "clouds.toml: there is no offering; write [[offering]]"),
     ('[offering]\nname = "a"', "write [[offering]], with two brackets."),
@@ -54,6 +55,23 @@ MISTAKES = [
     ("currency = 5\n" + FREE, "line 1: `currency`: should be a text, not 5."),
     ('curency = "x"\n' + FREE, "line 1: `curency`: unknown key; did you mean `currency`?"),
     ("offering = [5]", "`offering[1]`: should be a table of keys and values, not 5."),
+    (PAID + "[[pool]]\nmax = 9", "line 8: `pool[1].max`: 9 machines, of 8 that a may have; raise"),
+    (PAID + "[[pool]]\nmin = 9", "`pool[1].min`: 9 machines are more than 8, the most that a may"),
+    (PAID + '[[pool]]\nscaler = "reakt"', "there is no 'reakt'; did you mean `react`?"),
+    (PAID + '[[pool]]\nscaler = "plf"', "plf says which task runs where, too, which is for `bats"),
+    (PAID + '[[pool]]\nscaler = "pfa"', "pfa spends money for an interval; give `per_interval`."),
+    (PAID + '[[pool]]\nrelease = "soon"', "should be one of paid, idle, not 'soon'."),
+    (PAID + '[[pool]]\nofferings = ["b"]', "there is no offering 'b'; allowed are a."),
+    (PAID + '[[pool]]\nofferings = ["a", "a"]', "`pool[1].offerings`: a is named twice."),
+    (PAID + "[pool]\n[[pool]]", "this is not TOML"),
+    (PAID + "[[pool]]\n[[pool]]", "`pool[2].name`: another pool is called pool; give each"),
+    (PAID + '[[pool]]\n[[pool]]\nname = "b"', "`pool[2].offerings`: a is of the pool pool; an"),
+    (PAID + '[[pool]]\nper_day = "0.05"', "$0.05 pay for no machine: the cheapest costs $0.10 at"),
+    (PAID + '[[pool]]\nper_interval = "1e-9"', "pay for no machine of a for an interval of 30 s."),
+    (PAID + '[[pool]]\nzone = "Mars"', "this computer knows no time zone 'Mars'; write for"),
+    (PAID + "[[pool]]\nquantile = 1", "`pool[1].quantile`: should be less than 1, not 1"),
+    (PAID + "[[pool]]\npad = 3", "unknown key"),
+    (PAID + FREE.replace('"a"', '"b"') + "[[pool]]", "which of a, b? Name those of the pool."),
     ("x = = 1", "clouds.toml: this is not TOML: invalid value (at line 1, column 5)."),
 ]
 

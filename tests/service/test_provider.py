@@ -18,6 +18,7 @@ from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, State
 from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.events import Begin, Cause, Joined
 from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.views.told.facts import MachineFacts
 from bats.master.service.machines import provider as module
 from bats.master.service.machines.provider import Provider, ProviderContext
 from bats.master.service.machines.watched import Watched
@@ -76,8 +77,9 @@ class Bag:
     """A bag's runner as a provider sees it: it is asked little and told all."""
 
     def __init__(self) -> None:
-        self.bag = SimpleNamespace(settings=Settings(10, (RENTED,)))
-        self.engine = Engine(self.bag.settings)
+        self.offerings = (RENTED,)
+        self.task_slots = 1
+        self.engine = Engine(Settings(10, self.offerings))
         self.charges: list[tuple[MachineId, str]] = []
         self.announcements: list[str] = []
         self.ended: dict[MachineId, tuple[Cause, str]] = {}
@@ -87,6 +89,12 @@ class Bag:
 
     def clock(self) -> float:
         return 1000.0
+
+    def at_work_on(self, _machine: MachineId) -> list[Any]:
+        return []
+
+    def known(self, machine: MachineId) -> MachineFacts | None:
+        return self.engine.machine(machine)
 
     def has_others_than(self, _cluster: int) -> bool:
         return self.others

@@ -20,9 +20,12 @@ class Group(NamedTuple):
 
 
 class CommonMachine:
-    """`fills` holds only what is filled beyond the grant: slots that are on their way to others."""
+    """`fills` holds only what is filled beyond the grant: slots that are on their way to others.
 
-    __slots__ = ("fills", "granted", "group", "id", "slots")
+    One that takes no tasks ends those it has: nobody is granted anything of it.
+    """
+
+    __slots__ = ("fills", "granted", "group", "id", "slots", "takes")
 
     def __init__(self, machine: MachineId, size: Resources, kind: str) -> None:
         self.id = machine
@@ -30,6 +33,7 @@ class CommonMachine:
         self.group = Group(kind, size)
         self.granted: dict[BagId, int] = {}
         self.fills: dict[BagId, int] = {}
+        self.takes = True
 
     def held(self, bag: BagId) -> int:
         """Its slots that nobody else can have now."""

@@ -40,6 +40,11 @@ class CommonSlots:
             if not self._groups[machine.group]:
                 del self._groups[machine.group]
 
+    def take(self, number: MachineId, *, takes: bool) -> None:
+        """New tasks begin there from now on, or none."""
+        if machine := self.machines.get(number):
+            machine.takes = takes
+
     def fill(self, bag: BagId, number: MachineId, slots: int) -> None:
         machine, member = self.machines.get(number), self._members.bags.get(bag)
         if machine is not None and member is not None:
@@ -69,7 +74,7 @@ class CommonSlots:
             idle = any(
                 one.free >= one.group.size.width(member.task)
                 for one in machines
-                if _takes(member, one.group) and one.group not in self._awaited
+                if one.takes and _takes(member, one.group) and one.group not in self._awaited
             )
             if idle and member.short:
                 raise BrokenInvariantError(f"slots idle though bag {member.bag} needs some")
@@ -81,7 +86,9 @@ class CommonSlots:
         changed: dict[tuple[MachineId, BagId], int] = {}
         had = dict.fromkeys(self._members.bags, 0)  # tasks with places in groups before
         for group, alike in self._groups.items():
-            machines = list(alike.values())
+            machines = [one for one in alike.values() if one.takes]
+            if len(machines) < len(alike):
+                self._withdraw_all([one for one in alike.values() if not one.takes], changed)
             members = [one for one in self._members.bags.values() if _takes(one, group)]
             slots = sum(one.slots for one in machines)
             claims = [
@@ -102,6 +109,13 @@ class CommonSlots:
                 self._awaited.discard(group)
         return [Grant(bag, machine, slots) for (machine, bag), slots in changed.items()]
 
+    def _withdraw_all(
+        self, machines: list[CommonMachine], changed: dict[tuple[MachineId, BagId], int]
+    ) -> None:
+        for machine in machines:
+            for bag in [bag for bag, slots in machine.granted.items() if slots]:
+                self._grant(machine, bag, 0, changed)
+
     def _claim(self, member: Member, tasks: int, group: Group, machines: int, now: float) -> Claim:
         """The claim of a bag to so many machines: to no more than they hold of its tasks."""
         width = group.size.width(member.task)
@@ -115,7 +129,7 @@ class CommonSlots:
         wanted: Mapping[BagId, int],
         changed: dict[tuple[MachineId, BagId], int],
     ) -> None:
-        for bag, share in wanted.items():
+        for bag, share in wanted.items() if machines else ():
             over = self._members.bags[bag].granted[machines[0].group] - share
             if over <= 0:
                 continue
@@ -133,7 +147,7 @@ class CommonSlots:
         changed: dict[tuple[MachineId, BagId], int],
     ) -> None:
         """Slots that still are filled by its own count as free to a bag; others it waits for."""
-        for bag, share in wanted.items():
+        for bag, share in wanted.items() if machines else ():
             member = self._members.bags[bag]
             width = machines[0].group.size.width(member.task)
             under = share - member.granted[machines[0].group]

@@ -32,6 +32,7 @@ from bats.master.brain.household.notices import (
     Opened,
     Placed,
     Progressed,
+    Takes,
     TimePassed,
     Uses,
     Weighed,
@@ -216,6 +217,9 @@ class Household:
     def _went(self, notice: Went) -> None:
         self._slots.went(notice.machine)
 
+    def _takes(self, notice: Takes) -> None:
+        self._slots.take(notice.machine, takes=notice.takes)
+
     def _fills(self, notice: Fills) -> None:
         self._slots.fill(notice.bag, notice.machine, notice.slots)
 
@@ -301,6 +305,7 @@ _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {
     Closed: Household._closed,  # noqa: SLF001
     Came: Household._came,  # noqa: SLF001
     Went: Household._went,  # noqa: SLF001
+    Takes: Household._takes,  # noqa: SLF001
     Fills: Household._fills,  # noqa: SLF001
     Left: Household._left,  # noqa: SLF001
     Uses: Household._uses,  # noqa: SLF001

@@ -36,6 +36,7 @@ from bats.master.brain.household.notices import (
     Placed,
     Progressed,
     Spent,
+    Takes,
     TimePassed,
     Uses,
     Weighed,
@@ -66,6 +67,27 @@ class Door(Protocol):
         ...
 
 
+class Payer(Protocol):
+    """A pool, whose machines serve all bags: caps hold what it spends as what bags do."""
+
+    @property
+    def committed(self) -> Money: ...
+
+    @property
+    def waits_for_cap(self) -> bool: ...
+
+    @property
+    def allowance(self) -> Money | None: ...
+
+    def committed_since(self, at: float) -> Money:
+        """The money for ATUs that begin at that time of the calendar or later."""
+        ...
+
+    def allot(self, told: Allotted) -> None:
+        """It may have committed so much from now on."""
+        ...
+
+
 class Place(NamedTuple):
     """One kind of machine that bags may have in common: offerings of the same place compete."""
 
@@ -86,6 +108,16 @@ class Neighbour:
     committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
 
 
+@dataclass(slots=True)
+class Account:
+    """A payer, the name and currency by which caps hold it, and what was told of it last."""
+
+    payer: Payer
+    name: str
+    currency: str
+    told: tuple[Money, bool, tuple[float, ...]] | None = None
+
+
 class Neighbours:
     def __init__(
         self,
@@ -99,6 +131,7 @@ class Neighbours:
         self._clock = clock
         self._wake = wake  # calls `time_passed` at that time
         self._bags: dict[BagId, Neighbour] = {}
+        self._accounts: dict[BagId, Account] = {}
         self._notices: deque[Notice] = deque()
         self._answers: deque[Iterator[Answer]] = deque()
         self._busy = False
@@ -120,7 +153,23 @@ class Neighbours:
         self._run()
         for told, door, _ in bags:
             if not self.household.since and door.engine.allowance is not None:
-                self._allow(self._bags[told.bag], Allowance(told.bag, None))  # it ran under a cap
+                self._allow(told.bag, Allowance(told.bag, None))  # it ran under a cap
+
+    def pay(self, number: BagId, payer: Payer, name: str, currency: str) -> None:
+        """A pool spends money under the caps, as it is numbered among bags."""
+        self._accounts[number] = Account(payer, name, currency)
+        self._run()
+        if not self.household.since and payer.allowance is not None:
+            payer.allot(Allotted(None))  # it ran under a cap
+
+    def settle(self) -> None:
+        """Something has happened to a pool, by which what it has committed may have changed."""
+        self._run()
+
+    def takes(self, machine: MachineId, *, takes: bool) -> None:
+        """A common machine gets new tasks from now on, or none."""
+        if machine in self.machines:
+            self.tell(Takes(machine, takes))
 
     def close(self, bag: BagId) -> None:
         if bag in self._bags:
@@ -239,7 +288,18 @@ class Neighbours:
                 by_window = tuple((at, engine.committed_since(at - began)) for at in since)
                 spent = Spent(bag, one.opened.user, engine.settings.currency, by_window)
                 self._notices.append(Committed(spent, now[0], engine.allowance, now[1]))
+        self._count_accounts(since)
         return bool(self._notices)
+
+    def _count_accounts(self, since: tuple[float, ...]) -> None:
+        for number, one in self._accounts.items():
+            payer = one.payer
+            now = payer.committed, payer.waits_for_cap, since
+            if one.told != now:
+                one.told = now
+                by_window = tuple((at, payer.committed_since(at)) for at in since)
+                spent = Spent(number, one.name, one.currency, by_window)
+                self._notices.append(Committed(spent, now[0], payer.allowance, now[1]))
 
     def _take_away(self, answers: Iterable[Answer]) -> list[Answer]:
         """Lower allowances at once, of which nothing comes; what is raised comes last of all."""
@@ -256,8 +316,8 @@ class Neighbours:
         return rest
 
     def _lowers(self, told: Allowance) -> bool:
-        one = self._bags.get(told.bag)
-        before = one.door.engine.allowance if one else None
+        one, account = self._bags.get(told.bag), self._accounts.get(told.bag)
+        before = one.door.engine.allowance if one else account.payer.allowance if account else None
         return told.amount is not None and (before is None or told.amount <= before)
 
     def _carry_out(self, answer: Answer) -> None:
@@ -268,8 +328,8 @@ class Neighbours:
                 if bag in self._bags and slots == self.household.granted(bag, machine):
                     self._grant(self._bags[bag], machine, slots)
             case Allowance(bag, amount):
-                if bag in self._bags and amount == self.household.allowance(bag):
-                    self._allow(self._bags[bag], answer)
+                if amount == self.household.allowance(bag):
+                    self._allow(bag, answer)
             case Arrange(bag, order):
                 if bag in self._bags and order is not self._bags[bag].door.engine.order:
                     self._bags[bag].door.deliver(Ordered(order))
@@ -277,9 +337,12 @@ class Neighbours:
                 if bag in self._bags and machines == self.household.limit(bag, place):
                     self._limit(self._bags[bag], place, machines)
 
-    def _allow(self, one: Neighbour, allowance: Allowance) -> None:
+    def _allow(self, bag: BagId, allowance: Allowance) -> None:
         told = Allotted(allowance.amount, allowance.cap, allowance.until)
-        one.door.deliver(told)
+        if one := self._bags.get(bag):
+            one.door.deliver(told)
+        elif account := self._accounts.get(bag):
+            account.payer.allot(told)
 
     def _grant(self, one: Neighbour, machine: MachineId, slots: int) -> None:
         engine = one.door.engine

@@ -78,6 +78,14 @@ class Went:
 
 
 @dataclass(frozen=True, slots=True)
+class Takes:
+    """The machine gets new tasks from now on, or ends those it has and gets none."""
+
+    machine: MachineId
+    takes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Fills:
     """The bag still fills so many slots there: told after a grant was lowered, and as they end."""
 
@@ -164,6 +172,7 @@ Notice = (
     | Closed
     | Came
     | Went
+    | Takes
     | Fills
     | Left
     | Uses

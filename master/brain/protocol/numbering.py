@@ -1,7 +1,8 @@
 """Machine numbers: given once, and the same in journals, in the store, on the wire, at back ends.
 
 They are given in blocks, so that nobody has to ask or to remember: a bag has one of its own, and
-machines started by hand, which belong to no bag, have the first.
+machines started by hand, which belong to no bag, have the first. Pools are numbered as bags are,
+from where no bag comes: their journals and machines lie beside those of bags.
 """
 
 from typing import Final
@@ -32,6 +33,23 @@ def within_block(machine: MachineId) -> int:
 
 def by_hand(machine: MachineId) -> bool:
     return machine < _BLOCK
+
+
+FIRST_POOL: Final = BagId(8_000_000)
+"""The number of the first pool; the store has room for some more bags and pools than that."""
+
+
+def is_pool(number: BagId) -> bool:
+    return number >= FIRST_POOL
+
+
+def of_pool(machine: MachineId) -> bool:
+    return is_pool(bag_of(machine))
+
+
+def serves_all(machine: MachineId) -> bool:
+    """True of machines that belong to no bag: of pools, and those started by hand."""
+    return by_hand(machine) or of_pool(machine)
 
 
 # Version 0.1.0 counted from 1 twice: each bag its machines, and the master those started by hand.

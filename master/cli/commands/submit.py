@@ -64,7 +64,7 @@ def submit(
         plan, said = sweep_options.dry_run(want)
         common.facts(plan, lambda: said, sweep_options.DryRun)
         return
-    free = want.clouds is not None and all(one.free for one in want.clouds.offerings)
+    free = want.clouds is not None and all(one.free for one in want.clouds.for_bags)
     rule = want.rule or ("fastest" if free else "ask")
 
     async def submitting() -> Submitted:

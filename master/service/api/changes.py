@@ -304,7 +304,7 @@ async def orphans(call: Call, want: FindOrphans) -> replies.Orphans:
         raise UsageError(f'`do` should be "stop" or "adopt", not {quoted(want.do)}.')
     bags = call.service.bags
     earlier = await call.read(places) if want.do else []  # looking is often, so it asks few
-    asking = call.service.fleet.orphans([*earlier, *bags.offerings()], bags.loaded, words[want.do])
+    asking = call.service.fleet.orphans([*earlier, *bags.offerings()], bags.owners, words[want.do])
     found, mute = await asking
     return {"orphans": [plain(one) for one in found], "mute": mute}
 

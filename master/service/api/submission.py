@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.capacity.packing import packed
+from bats.common.capacity.pool_rules import as_common
 from bats.common.errors import CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId
 from bats.common.money import Money
@@ -63,7 +64,9 @@ def bag_of(want: Submit, bag: BagId, options: Options, after: Iterable[BagId] = 
             f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
             f"bag with one of {live}."
         )
-    offerings = _places(sweep, _offerings(want.offerings, options))
+    offerings = _places(
+        sweep, _of_pools(given, sweep, _offerings(want.offerings, options), options)
+    )
     if want.output_folder and options.fixed_offerings:
         raise UsageError("This master puts output into its own folder; leave out `output_folder`.")
     folder = Path(want.output_folder or options.output_folder / str(bag))
@@ -145,6 +148,21 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
             "Name a clouds file."
         )
     return offerings
+
+
+def _of_pools(
+    given: Mapping[str, Any], sweep: Work, offerings: tuple[Offering, ...], options: Options
+) -> tuple[Offering, ...]:
+    """A bag that says nothing of money or time runs on the master's pools alone, if they fit it."""
+    names = {kind.name for pool in options.pools for kind in pool.kinds}
+    pooled = tuple(
+        as_common(one) if one.name in names and not one.free else one for one in offerings
+    )
+    limits = ("budget", "deadline_seconds", "rule")
+    limited = any(given.get(key) not in (None, ASK) for key in limits)
+    own = sweep.budget is not None or sweep.deadline_seconds is not None or bool(sweep.pick)
+    common = tuple(one for one in pooled if one.name in names)
+    return pooled if limited or own or not common else common
 
 
 def _places(sweep: Work, offerings: tuple[Offering, ...]) -> tuple[Offering, ...]:

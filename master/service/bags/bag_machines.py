@@ -19,7 +19,7 @@ from bats.master.brain.protocol.events import (
     Joined,
     Silent,
 )
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import of_pool, serves_all
 from bats.master.service.bags.collection import Collection
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
@@ -74,14 +74,16 @@ class BagMachines:
 
     def offering(self, machine: MachineId) -> str:
         """The name of its offering; of one started by hand another bag may call it otherwise."""
-        if by_hand(machine) and (known := self._engine.machine(machine)):
+        if serves_all(machine) and (known := self._engine.machine(machine)):
             return self._bag.settings.offerings[known.cluster].name
         row = self.rows.get(machine)
         return row.offering if row else ""
 
     def _keep(self, row: MachineRow) -> None:
+        """A pool's machine is written down by its pool."""
         self.rows[row.id] = row
-        self._store.machine(row)
+        if not of_pool(row.id):
+            self._store.machine(row)
 
     # --- the life of a machine --------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class BagMachines:
         """`places` of a worker that serves several bags: so many of its tasks have room there."""
         machine = worker.machine
         row = self.rows.get(machine)
-        if row is not None and row.gone is not None and by_hand(machine):
+        if row is not None and row.gone is not None and serves_all(machine):
             row = None  # it had left, and is back
         if row is None and cluster >= 0:
             offering = self._bag.settings.offerings[cluster]
@@ -110,7 +112,7 @@ class BagMachines:
             places = max(1, worker.size.holds(self._bag.settings.task))
         self._happen(Joined(machine, places, tuple(holding), cluster))
         for attempt in worker.holding:
-            if attempt.bag != self._bag.id and not by_hand(machine):
+            if attempt.bag != self._bag.id and not serves_all(machine):
                 self._workers.kill(machine, attempt)
         self._changed()
 
@@ -177,7 +179,9 @@ class BagMachines:
         return max(0.0, min(until, unheard) - now)
 
     def renew(self, machine: MachineId, until: float) -> None:
-        """Let it live until then; it is told when that is durable."""
+        """Let it live until then; it is told when that is durable. A pool sees to its own."""
+        if of_pool(machine):
+            return
         self._leases[machine] = until
         self._store.then(lambda: self._workers.lease(machine, self.lease_seconds(machine)))
 

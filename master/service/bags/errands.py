@@ -28,7 +28,7 @@ from bats.master.brain.protocol.commands import (
     WakeAt,
 )
 from bats.master.brain.protocol.events import Cause, Woken
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import serves_all
 from bats.master.service.bags.predictions import foresee
 from bats.master.service.bags.surroundings import Surroundings
 from bats.master.store.rows import DecisionRow
@@ -72,7 +72,7 @@ class Errands:
         self._store.then(lambda: self.stop(command.machine, command.reason))
 
     def stop(self, machine: MachineId, reason: str) -> None:
-        if not by_hand(machine):
+        if not serves_all(machine):
             self._around.fleet.stop(machine, reason)
             return
         # It belongs to whoever started it; here it only leaves the bag.

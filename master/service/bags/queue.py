@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import structlog
 
+from bats.common.capacity.pool_rules import PAYERS
 from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId
 from bats.common.money import Money
@@ -30,7 +31,7 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import serves_all
 from bats.master.plain_data import plain
 from bats.master.queries.replay import UNHEARD_OF, OtherBrainError, Recorded, Replayed
 from bats.master.service.bags.collection import Caps
@@ -46,6 +47,8 @@ from bats.master.service.machines.workers import Workers
 from bats.master.service.money.cap_file import CapFile
 from bats.master.service.money.standing_caps import StandingCaps
 from bats.master.service.options import Options
+from bats.master.service.owner import Owner
+from bats.master.service.pools.all_pools import Pools, limits
 from bats.master.service.telling.messenger import Messenger
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
@@ -82,7 +85,8 @@ class Bags:
             self.side_by_side.place(options.placement)
         self.messenger = Messenger(options.state)
         cap_file = CapFile(options.state)
-        cap_file.set(options.caps, options.currency)
+        cap_file.drop(PAYERS)  # they stand in the clouds file
+        cap_file.set((*options.caps, *limits(options.pools)), options.currency)
         self.caps = StandingCaps(cap_file, self.side_by_side, self._tell)
         self.around = Surroundings(
             store,
@@ -98,6 +102,7 @@ class Bags:
             options.notify,
             Caps(options.task_files_bytes, options.bag_files_bytes),
         )
+        self.pools = Pools(store, workers, fleet, admission, self.side_by_side)
         self.known: dict[BagId, Bag] = {}
         self.loaded: dict[BagId, Runner] = {}
         self.changed = asyncio.Event()  # replaced whenever another bag runs or one has ended
@@ -120,6 +125,7 @@ class Bags:
         for reading in self._reading.values():
             reading.cancel()
         self.side_by_side.close()
+        self.pools.close()
         for runner in self.loaded.values():
             runner.close()
 
@@ -170,12 +176,14 @@ class Bags:
         taken_up = [self._take_up(bag, restoring) for bag in ran]
         runners = [runner for runner in taken_up if runner is not None]
         self.caps.restore(reader, {runner.id for runner in runners})
+        self.pools.restore(reader, self._options.pools)
         self.side_by_side.open(runners)
         for runner in runners:
             self._keep_state(runner.bag)
             restoring.resume(runner)
             self._after(self._options.rejoin_seconds, miss_machines, runner, self._workers)
-        restoring.clean_up(self.offerings(), self.loaded, self._left)
+        self.pools.begin(self._options.rejoin_seconds)
+        restoring.clean_up(self.offerings(), self.owners, self._left)
         self.go_on()
 
     def _take_up(self, bag: Bag, restoring: Restoring) -> Runner | None:
@@ -190,7 +198,13 @@ class Bags:
     def offerings(self) -> list[Offering]:
         """Places where machines of ours may be: the master's own, and those of bags in memory."""
         brought = [one for run in self.loaded.values() for one in run.bag.settings.offerings]
-        return [*self._options.offerings, *brought]
+        kept = [one for keeper in self.pools.keepers.values() for one in keeper.offerings]
+        return [*self._options.offerings, *brought, *kept]
+
+    @property
+    def owners(self) -> Mapping[BagId, Owner]:
+        """Bags in memory, and pools: those whom machines are started for."""
+        return {**self.loaded, **self.pools.keepers}
 
     def submit(self, bag: Bag) -> None:
         self.known[bag.id] = bag
@@ -375,7 +389,7 @@ class Bags:
         log.error("bag broken by a bug of BaTS; its journal is kept", bag=runner.id, exc_info=error)
         runner.bag.state, runner.bag.words = BROKEN, f"{type(error).__name__}: {error}"
         for machine in runner.machines.rows.values():
-            if machine.gone is None and not by_hand(machine.id):
+            if machine.gone is None and not serves_all(machine.id):
                 self._fleet.stop(machine.id, "the bag is broken")
         self._finish(runner)
 

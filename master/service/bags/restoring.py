@@ -8,11 +8,12 @@ import structlog
 from bats.common.messages import BagId
 from bats.common.offering import Offering
 from bats.master.bag import Bag, read_bag
-from bats.master.brain.protocol.numbering import bag_of, by_hand
+from bats.master.brain.protocol.numbering import bag_of, by_hand, serves_all
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.workers import Workers
+from bats.master.service.owner import Owner
 from bats.master.service.wire.admission import Admission
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
@@ -38,8 +39,8 @@ class Restoring:
         return found
 
     def machines(self, bag: BagId) -> list[MachineRow]:
-        """Its own, and those started by hand, which may serve it."""
-        return [row for row in self._machines if row.bag == bag or by_hand(row.id)]
+        """Its own, and those of pools or started by hand, which may serve it."""
+        return [row for row in self._machines if row.bag == bag or serves_all(row.id)]
 
     def resume(self, runner: Runner) -> None:
         """Let it go on: its machines may come back, and what they left is fetched."""
@@ -58,7 +59,7 @@ class Restoring:
     def clean_up(
         self,
         offerings: Iterable[Offering],
-        running: Mapping[BagId, Runner],
+        running: Mapping[BagId, Owner],
         left: Container[BagId],
     ) -> None:
         """Machines that live on and are in no running bag's books are found; ours are stopped.

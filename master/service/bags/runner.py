@@ -22,6 +22,7 @@ from bats.common.messages import (
     Result,
     TaskId,
 )
+from bats.common.offering import Offering
 from bats.master.bag import Bag, Books
 from bats.master.bag_states import RUNNING
 from bats.master.brain.books.phase import Phase
@@ -40,9 +41,12 @@ from bats.master.brain.protocol.events import (
     Event,
     Retried,
     Returned,
+    SetAside,
     Woken,
 )
 from bats.master.brain.protocol.journal import plain
+from bats.master.brain.protocol.numbering import serves_all
+from bats.master.brain.views.told.facts import MachineFacts
 from bats.master.brain_version import brain_version
 from bats.master.queries.replay import Replayed
 from bats.master.service.bags.bag_machines import BagMachines
@@ -123,6 +127,30 @@ class Runner:
     @property
     def id(self) -> BagId:
         return self.bag.id
+
+    # --- what it is to those who start and stop its machines (`Owner`) ---------------------------
+
+    @property
+    def offerings(self) -> Sequence[Offering]:
+        return self.bag.settings.offerings
+
+    @property
+    def task_slots(self) -> int:
+        return self.bag.settings.task_slots
+
+    def known(self, machine: MachineId) -> MachineFacts | None:
+        return self.engine.machine(machine)
+
+    def living(self) -> list[MachineFacts]:
+        return [one for one in self.engine.alive() if not serves_all(one.id)]
+
+    def at_work_on(self, machine: MachineId) -> "list[Runner]":
+        return [self] if self.engine.held(machine) else []
+
+    def set_aside(self, cluster: int, reason: str) -> None:
+        self.happen(SetAside(cluster, reason))
+
+    # ----------------------------------------------------------------------------------------------
 
     def happen(self, event: Event) -> None:
         """All events go through here; those that arise meanwhile wait their turn."""

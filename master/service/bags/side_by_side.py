@@ -15,10 +15,11 @@ from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.household import Household
-from bats.master.brain.household.neighbours import Neighbours, Place
+from bats.master.brain.household.neighbours import Neighbours, Payer, Place
 from bats.master.brain.household.notices import Opened, Spent
 from bats.master.brain.household.placements import placement
 from bats.master.brain.protocol.events import Cause, Event
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.clock import Calendar
 from bats.master.service.bags.placement_file import PlacementFile
 from bats.master.service.bags.runner import Runner
@@ -49,6 +50,18 @@ class SideBySide:
     def close(self) -> None:
         if self._waking:
             self._waking.cancel()
+
+    def pay(self, number: BagId, payer: Payer, name: str, currency: str) -> None:
+        """A pool spends money under the caps."""
+        self._neighbours.pay(number, payer, name, currency)
+
+    def settle(self) -> None:
+        """A pool may have spent more, or less."""
+        self._neighbours.settle()
+
+    def takes(self, machine: MachineId, *, takes: bool) -> None:
+        """A machine that serves all gets new tasks from now on, or none."""
+        self._neighbours.takes(machine, takes=takes)
 
     def cap(self, caps: Iterable[Cap], spent: Iterable[Spent]) -> None:
         """Let these caps stand; with what bags have spent that do not run."""
@@ -87,7 +100,7 @@ class SideBySide:
         """Something has happened to it, by which its needs may have changed."""
         self._neighbours.look(runner.id)
 
-    # --- workers started by hand ------------------------------------------------------------------
+    # --- machines that serve all: of pools, or started by hand -----------------------------------
 
     def came(self, worker: Worker) -> None:
         """Bags that know the machine are told first what it still has of theirs."""
@@ -136,7 +149,8 @@ class SideBySide:
         """Keep a worker that left its bag; others may want it, or this one again."""
         self._neighbours.left(runner.id, machine)
         if self._workers.of(machine):
-            self._workers.lease(machine, LEASE_SECONDS)
+            if by_hand(machine):
+                self._workers.lease(machine, LEASE_SECONDS)
             log.info("worker waits for the next bag", machine=machine, left=runner.id)
 
     def _wake(self, at: float) -> None:

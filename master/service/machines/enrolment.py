@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bats.common.messages import NOBODY, BagId, Hello, MachineId
 from bats.master.brain.protocol.numbering import BEFORE_BY_HAND, bag_of, by_hand, from_table
-from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.workers import Workers
+from bats.master.service.owner import Owner
 from bats.master.service.wire.admission import Admission
 from bats.master.service.wire.hand_keys import HandKeys
 from bats.master.store.rows import MachineRow
@@ -16,7 +16,7 @@ class Enrolment:
     def __init__(
         self,
         machines: Iterable[MachineRow],
-        loaded: Mapping[BagId, Runner],
+        owners: Callable[[], Mapping[BagId, Owner]],
         store: Store,
         workers: Workers,
         admission: Admission,
@@ -25,7 +25,7 @@ class Enrolment:
         """`machines`: all that the store knows."""
         numbers = (row.id for row in machines if by_hand(row.id))
         self._last = max(numbers, default=BEFORE_BY_HAND)  # the last number given
-        self._loaded = loaded
+        self._owners = owners
         self._store = store
         self._workers = workers
         self._admission = admission
@@ -61,7 +61,7 @@ class Enrolment:
 
     def enroll(self, machine: MachineId, key: str, done: Callable[[], None]) -> bool:
         """Admit the machine's own key; `done` once that is durable. False if it cannot be."""
-        runner = self._loaded.get(bag_of(machine))
+        runner = self._owners().get(bag_of(machine))
         if runner is None or machine not in runner.machines.rows:
             return False
         if not self._admission.enroll(machine, key):
@@ -73,6 +73,6 @@ class Enrolment:
     def came_with(self, machine: MachineId, key: str) -> None:
         """The machine has come with this key of those that it may have been sent."""
         self._admission.settle(machine, key)
-        runner = self._loaded.get(bag_of(machine))
+        runner = self._owners().get(bag_of(machine))
         if runner is not None and machine in runner.machines.rows:
             runner.machines.keeps_key(machine, key)

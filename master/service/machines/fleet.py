@@ -1,4 +1,4 @@
-"""The fleet: carries out what bags want of machines, each at the back end of its offering."""
+"""The fleet: carries out what bags and pools want of machines, each at its back end."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -13,9 +13,7 @@ from bats.common.offering import MANUAL, Offering
 from bats.deploy.protocol import Backend, Site, State
 from bats.deploy.registry import backend
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.protocol.events import Cause, SetAside
-from bats.master.brain.protocol.numbering import by_hand
-from bats.master.service.bags.runner import Runner
+from bats.master.brain.protocol.events import Cause
 from bats.master.service.machines.orphans import (
     Handling,
     OrphanMachine,
@@ -26,6 +24,7 @@ from bats.master.service.machines.provider import Provider, ProviderContext
 from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options, Place, place_of
+from bats.master.service.owner import Owner
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
 from bats.master.store.store import Store
@@ -88,17 +87,17 @@ class Fleet:
 
     # --- what bags want ---------------------------------------------------------------------------
 
-    def start(self, runner: Runner, cluster: int, machines: Sequence[MachineId]) -> None:
-        wanted = [one for one in machines if runner.machines.wants(one)]
+    def start(self, owner: Owner, cluster: int, machines: Sequence[MachineId]) -> None:
+        wanted = [one for one in machines if owner.machines.wants(one)]
         for machine in set(machines) - set(wanted):  # called off before it was asked for
-            runner.machines.gone(machine, None, Cause.STOPPED, "not needed any more")
-        offering = runner.bag.settings.offerings[cluster]
+            owner.machines.gone(machine, None, Cause.STOPPED, "not needed any more")
+        offering = owner.offerings[cluster]
         try:
             provider = self._provider(offering)
         except BatsError as error:
-            self.set_aside(runner, cluster, wanted, str(error))
+            self.set_aside(owner, cluster, wanted, str(error))
             return
-        watched = [Watched(machine, runner, cluster) for machine in wanted]
+        watched = [Watched(machine, owner, cluster) for machine in wanted]
         for one in watched:
             self._machines[one.machine] = provider, one
         provider.start(watched)
@@ -108,18 +107,16 @@ class Fleet:
         if provider is not None and watched is not None:
             provider.stop(watched, reason)
 
-    def adopt(self, runner: Runner) -> None:
-        """Watch the machines of this bag again after a restart, or stop them."""
-        for known in runner.engine.alive():
+    def adopt(self, owner: Owner) -> None:
+        """Watch its machines again after a restart, or stop them."""
+        for known in owner.living():
             machine = known.id
-            if by_hand(machine):
-                continue
             try:
                 provider = self._provider(known.offering)
             except BatsError as error:
-                self.set_aside(runner, known.cluster, [machine], str(error))
+                self.set_aside(owner, known.cluster, [machine], str(error))
                 continue
-            watched = Watched(machine, runner, known.cluster)
+            watched = Watched(machine, owner, known.cluster)
             watched.asked = watched.resumed = True
             watched.joined = known.joined_at is not None
             watched.charged_since = known.charged_since
@@ -129,15 +126,15 @@ class Fleet:
                 provider.stop(watched, "it was to be stopped before the restart")
 
     def set_aside(
-        self, runner: Runner, cluster: int, machines: Iterable[MachineId], reason: str
+        self, owner: Owner, cluster: int, machines: Iterable[MachineId], reason: str
     ) -> None:
         """Set an offering aside of which nothing more can be had."""
-        runner.happen(SetAside(cluster, reason))
+        owner.set_aside(cluster, reason)
         for machine in machines:
-            if runner.machines.wants(machine):
-                runner.machines.gone(machine, None, Cause.FAILED, reason)
+            if owner.machines.wants(machine):
+                owner.machines.gone(machine, None, Cause.FAILED, reason)
             elif machine not in self._machines:
-                runner.machines.gone(machine, None, Cause.STOPPED, reason)
+                owner.machines.gone(machine, None, Cause.STOPPED, reason)
 
     def waiting(self, machine: MachineId) -> tuple[str, str, str]:
         """A machine yet to come: its state, where it is, why it waits; "" where unknown."""
@@ -171,29 +168,29 @@ class Fleet:
     def clean_up(
         self,
         offerings: Iterable[Offering],
-        runners: Mapping[BagId, Runner],
+        owners: Mapping[BagId, Owner],
         own: Container[MachineId],
     ) -> None:
         """Stop machines that no bag can take back, if they stand in our own books.
 
         Others are told of alone: a store may be a copy of another master's, who lives.
         """
-        task = asyncio.create_task(self._clean_up(list(offerings), runners, own))
+        task = asyncio.create_task(self._clean_up(list(offerings), owners, own))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _clean_up(
         self,
         offerings: list[Offering],
-        runners: Mapping[BagId, Runner],
+        owners: Mapping[BagId, Owner],
         own: Container[MachineId],
     ) -> None:
-        await self.orphans(offerings, runners, Handling.STOP_LOST, own)
+        await self.orphans(offerings, owners, Handling.STOP_LOST, own)
 
     async def orphans(
         self,
         offerings: Iterable[Offering],
-        runners: Mapping[BagId, Runner],
+        owners: Mapping[BagId, Owner],
         do: Handling,
         own: Container[MachineId] | None = None,
     ) -> tuple[list[OrphanMachine], dict[str, str]]:
@@ -202,7 +199,7 @@ class Fleet:
         None but `own` ones are stopped, if that is given.
         """
         places = {place_of(one): one for one in offerings if one.backend != MANUAL}
-        asked = (self._orphans_of(one, runners, do, own) for one in places.values())
+        asked = (self._orphans_of(one, owners, do, own) for one in places.values())
         found: list[OrphanMachine] = []
         mute: dict[str, str] = {}
         answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -219,7 +216,7 @@ class Fleet:
     async def _orphans_of(
         self,
         offering: Offering,
-        runners: Mapping[BagId, Runner],
+        owners: Mapping[BagId, Owner],
         do: Handling,
         own: Container[MachineId] | None,
     ) -> list[OrphanMachine]:
@@ -228,7 +225,7 @@ class Fleet:
         async with asyncio.timeout(_LOOK_SECONDS if look else _ANSWER_SECONDS):
             listed = await provider.backend.list_ours()
         orphans = [
-            orphan_machine(offering, orphan, runners)
+            orphan_machine(offering, orphan, owners)
             for orphan in listed
             if orphan.machine not in self._machines
         ]
@@ -238,7 +235,7 @@ class Fleet:
         told = []
         for one in orphans:
             done = "stopped" if one in to_stop else ""
-            if do is Handling.TAKE_BACK and self._take_back(provider, one, runners):
+            if do is Handling.TAKE_BACK and self._take_back(provider, one, owners):
                 done = "taken back"
             told.append(replace(one, done=done))
             log.warning("a machine that is in no bag's books", offering=offering.name,
@@ -247,28 +244,28 @@ class Fleet:
         return told
 
     def _take_back(
-        self, provider: Provider, orphan: OrphanMachine, runners: Mapping[BagId, Runner]
+        self, provider: Provider, orphan: OrphanMachine, owners: Mapping[BagId, Owner]
     ) -> bool:
         """Its worker is admitted again; until it speaks the machine counts as silent."""
         if orphan.number is None or orphan.bag is None or orphan.lost:
             return False
-        machine, runner = orphan.number, runners[orphan.bag]
-        row = runner.machines.rows[machine]
-        known = runner.engine.machine(machine)
+        machine, owner = orphan.number, owners[orphan.bag]
+        row = owner.machines.rows[machine]
+        known = owner.known(machine)
         if known is None:
             return False
         since = None
         if orphan.charged_seconds is not None:
-            now = runner.clock()
+            now = owner.clock()
             since = unpaid_since(known.offering, row, orphan.charged_seconds, now)
-        watched = Watched(machine, runner, known.cluster)
+        watched = Watched(machine, owner, known.cluster)
         watched.asked = watched.joined = True
         watched.charged_since = row.charged_since if row.charged_since is not None else since
         self._machines[machine] = provider, watched
         for key in row.keys:
             self._admission.admit(machine, key, ticket=row.joined is None)
         provider.adopt(watched)
-        taken = runner.machines.found(machine, since)
+        taken = owner.machines.found(machine, since)
         self._workers.expect(machine)
         return taken
 

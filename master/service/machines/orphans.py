@@ -14,8 +14,8 @@ from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.common.records import dataclass
 from bats.deploy.protocol import Orphan
-from bats.master.brain.protocol.numbering import bag_of
-from bats.master.service.bags.runner import Runner
+from bats.master.brain.protocol.numbering import bag_of, of_pool
+from bats.master.service.owner import Owner
 from bats.master.store.rows import MachineRow
 
 NOBODY: Final = "no master's books tell of it"
@@ -47,7 +47,7 @@ class OrphanMachine:
 
 
 def orphan_machine(
-    offering: Offering, orphan: Orphan, runners: Mapping[BagId, Runner]
+    offering: Offering, orphan: Orphan, owners: Mapping[BagId, Owner]
 ) -> OrphanMachine:
     number = orphan.machine
     return OrphanMachine(
@@ -58,19 +58,21 @@ def orphan_machine(
         address=orphan.address,
         charged_seconds=orphan.charged_seconds,
         cost=charge(offering, orphan.charged_seconds or 0.0),
-        lost=_why_lost(number, runners),
+        lost=_why_lost(number, owners),
     )
 
 
-def _why_lost(number: MachineId | None, runners: Mapping[BagId, Runner]) -> str:
+def _why_lost(number: MachineId | None, owners: Mapping[BagId, Owner]) -> str:
     """The reason why no bag takes it back; "" if its own does, by the key in its row."""
     if number is None:
         return NOBODY
-    runner = runners.get(bag_of(number))
-    if runner is None or not runner.busy:
+    if of_pool(number):
+        return "its pool has given it up"
+    owner = owners.get(bag_of(number))
+    if owner is None or not owner.busy:
         return f"bag {bag_of(number)} does not run"
-    row = runner.machines.rows.get(number)
-    if row is None or runner.engine.machine(number) is None:
+    row = owner.machines.rows.get(number)
+    if row is None or owner.known(number) is None:
         return NOBODY
     return "" if row.public_key else "its key is not known"
 

@@ -28,11 +28,11 @@ from bats.deploy.protocol import (
 )
 from bats.master.brain.books.machine import LEASE_SECONDS, MARGIN_SECONDS
 from bats.master.brain.protocol.events import Cause
-from bats.master.service.bags.runner import Runner
 from bats.master.service.left_results import LeftResults
 from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
+from bats.master.service.owner import Owner
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
 from bats.master.store.store import Store
@@ -61,7 +61,7 @@ class ProviderContext:
     files: Files
     addresses: tuple[str, ...]
     server_key: str
-    set_aside: Callable[[Runner, int, Iterable[MachineId], str], None]
+    set_aside: Callable[[Owner, int, Iterable[MachineId], str], None]
     gone: Callable[[MachineId], None]
 
 
@@ -139,7 +139,7 @@ class Provider:
                             again_in_seconds=pause)  # fmt: skip
                 for one in wanted:
                     one.waits = str(error)
-                others = [one for one in wanted if one.runner.machines.has_others_than(one.cluster)]
+                others = [one for one in wanted if one.owner.machines.has_others_than(one.cluster)]
                 if others and clock() >= give_up_at:
                     limit = self._context.options.busy_seconds
                     self._refused(wanted, f"it had nothing to give for {limit:g} s: {error}")
@@ -190,7 +190,7 @@ class Provider:
         for one in never_asked:
             self._forget(one)
         self._context.set_aside(
-            machines[0].runner, machines[0].cluster, [one.machine for one in never_asked], reason
+            machines[0].owner, machines[0].cluster, [one.machine for one in never_asked], reason
         )
         for one in machines:
             one.starting = False
@@ -202,7 +202,7 @@ class Provider:
         """A ticket with a key pair of its own, which is nowhere kept but at the machine."""
         pair = new_pair()
         self._context.admission.admit(one.machine, pair.public, ticket=True)
-        one.runner.machines.knows_key(one.machine, pair.public)
+        one.owner.machines.knows_key(one.machine, pair.public)
         lease_seconds, margin_seconds = self._first_lease(one)
         return Ticket(
             machine=one.machine,
@@ -210,7 +210,7 @@ class Provider:
             server_key=self._context.server_key,
             public_key=pair.public,
             secret_key=pair.secret,
-            slots=one.offering.slots * one.runner.bag.settings.task_slots,
+            slots=one.offering.slots * one.owner.task_slots,
             memory_bytes=one.offering.memory_bytes,
             gpus=one.offering.gpus,
             lease_seconds=lease_seconds,
@@ -219,7 +219,7 @@ class Provider:
 
     def _first_lease(self, one: Watched) -> tuple[float, float]:
         """Its seconds, and how long before its end the worker may begin to stop."""
-        known = one.runner.engine.machine(one.machine)
+        known = one.owner.known(one.machine)
         if known is None or one.offering.free:
             return LEASE_SECONDS, MARGIN_SECONDS
         return known.lease_seconds, known.margin_seconds
@@ -290,7 +290,7 @@ class Provider:
             one.seen = seen
             if seen.charged_seconds is not None and one.charged_since is None:
                 one.charged_since = _charged_since(one, seen.state, seen.charged_seconds)
-                one.runner.machines.charged(machine, one.charged_since, seen.address)
+                one.owner.machines.charged(machine, one.charged_since, seen.address)
             if seen.state is State.GONE:
                 self._see_gone(one, seen)
             else:
@@ -310,8 +310,8 @@ class Provider:
             return
         at = None
         if one.charged_since is not None and seen.charged_seconds is not None:
-            at = min(one.charged_since + seen.charged_seconds, one.runner.clock())
-        if isinstance(self.backend, Remembering) and one.runner.engine.held(one.machine):
+            at = min(one.charged_since + seen.charged_seconds, one.owner.clock())
+        if isinstance(self.backend, Remembering) and one.owner.at_work_on(one.machine):
             one.ended = True
             self._do(self._see_what_it_left(self.backend, one, seen, at))
         else:
@@ -320,7 +320,8 @@ class Provider:
     async def _see_what_it_left(
         self, backend: Remembering, one: Watched, seen: Sighting, at: float | None
     ) -> None:
-        await LeftResults(backend, self._context.files, one.runner, one.machine).bring()
+        for runner in one.owner.at_work_on(one.machine):
+            await LeftResults(backend, self._context.files, runner, one.machine).bring()
         self._gone(one, at, *one.end(seen))
 
     def _surely_lost(self, one: Watched) -> bool:
@@ -340,7 +341,7 @@ class Provider:
         if seen.state is State.STOPPING and seen.detail and not (one.stopping or one.announced):
             one.announced = True
             log.warning("machine is taken away soon", machine=one.machine, reason=seen.detail)
-            one.runner.machines.announced(one.machine, seen.detail)
+            one.owner.machines.announced(one.machine, seen.detail)
 
     def _see_late(self, one: Watched, seen: Sighting) -> None:
         """A machine that is charged and whose worker never comes is stopped, and explained."""
@@ -365,7 +366,7 @@ class Provider:
     def _gone(self, one: Watched, at: float | None, cause: Cause, detail: str) -> None:
         self._forget(one)
         log.info("machine is gone", machine=one.machine, cause=cause.value, detail=detail)
-        one.runner.machines.gone(one.machine, at, cause, detail)
+        one.owner.machines.gone(one.machine, at, cause, detail)
 
     def _forget(self, one: Watched) -> None:
         self._machines.pop(one.machine, None)
@@ -393,8 +394,8 @@ def _charged_since(one: Watched, state: State, charged_seconds: float) -> float:
     The bill of one that is gone grows no more, and nobody says when it ended: where its bag has
     known it to be there, since then.
     """
-    latest = max(0.0, one.runner.clock() - charged_seconds)
-    known = one.runner.engine.machine(one.machine)
+    latest = max(0.0, one.owner.clock() - charged_seconds)
+    known = one.owner.known(one.machine)
     if state is not State.GONE or known is None or known.charged_since is None:
         return latest
     return min(latest, known.charged_since)

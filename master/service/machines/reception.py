@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bats.common.messages import AttemptId, BagId, Result
 from bats.master.brain.books.machine import LEASE_SECONDS
-from bats.master.brain.protocol.numbering import bag_of, by_hand
+from bats.master.brain.protocol.numbering import bag_of, by_hand, of_pool, serves_all
 from bats.master.service.bags.queue import Bags
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.fleet import Fleet
@@ -30,19 +30,22 @@ class Reception:
         return self._bags.loaded.get(bag)
 
     def held(self, worker: Worker) -> frozenset[AttemptId] | None:
-        if by_hand(worker.machine):
+        if serves_all(worker.machine):
             return self._bags.side_by_side.held(worker.machine)
         runner = self._runner(worker)
         return runner.machines.held(worker.machine) if runner else None
 
     def lease_seconds(self, worker: Worker) -> float:
-        runner = self._runner(worker)
-        return runner.machines.lease_seconds(worker.machine) if runner else LEASE_SECONDS
+        owner = self._bags.owners.get(bag_of(worker.machine))
+        return owner.machines.lease_seconds(worker.machine) if owner else LEASE_SECONDS
 
     def joined(self, worker: Worker) -> None:
         self._files.again(worker.machine)
         if by_hand(worker.machine):
             self._bags.side_by_side.came(worker)
+            return
+        if of_pool(worker.machine):
+            self._bags.pools.joined(worker)
             return
         runner = self._runner(worker)
         if runner is None or worker.machine not in runner.machines.rows:
@@ -56,6 +59,8 @@ class Reception:
         runner = self._runner(worker)
         if by_hand(worker.machine):
             self._bags.side_by_side.silent(worker.machine)
+        elif of_pool(worker.machine):
+            self._bags.pools.silent(worker.machine)
         elif runner is not None and runner.machines.wants(worker.machine):
             runner.machines.silent(worker.machine)
         self._fleet.look(worker.machine)
@@ -84,6 +89,8 @@ class Reception:
         if by_hand(worker.machine):
             self._bags.side_by_side.left(worker.machine, reason)
         else:
+            if of_pool(worker.machine):
+                self._bags.side_by_side.left(worker.machine, reason)
             self._fleet.left(worker.machine)
 
     def _runner(self, worker: Worker) -> Runner | None:

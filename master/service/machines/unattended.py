@@ -13,7 +13,8 @@ from bats.common.offering import MANUAL, Offering
 from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.master.bag import bag_from
-from bats.master.brain.protocol.numbering import by_hand
+from bats.master.brain.protocol.numbering import by_hand, serves_all
+from bats.master.queries.pool_history import replayed_pools
 from bats.master.service.machines.orphans import OrphanMachine, orphan_machine
 from bats.master.service.options import Options, place_of
 from bats.master.store.reader import Reader
@@ -48,10 +49,11 @@ def _read(folder: Path) -> tuple[Site, list[Offering]]:
 
 
 def places(reader: Reader) -> list[Offering]:
-    """Places where machines of this store's bags have been: an offering for each."""
-    bags = sorted({row.bag for row in reader.machines() if not by_hand(row.id)})[-_BAGS:]
+    """Places where machines of this store have been: an offering for each."""
+    bags = sorted({row.bag for row in reader.machines() if not serves_all(row.id)})[-_BAGS:]
     brought = (one for bag in bags for one in bag_from(reader.bag(bag)).settings.offerings)
-    return list({place_of(one): one for one in brought if one.backend != MANUAL}.values())
+    kept = (kind.offering for one in replayed_pools(reader).values() for kind in one.kinds)
+    return list({place_of(one): one for one in (*brought, *kept) if one.backend != MANUAL}.values())
 
 
 async def _ask(offering: Offering, site: Site, *, stop: bool) -> list[OrphanMachine] | str:

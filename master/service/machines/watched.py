@@ -9,7 +9,7 @@ from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED
 from bats.deploy.protocol import Gone, Sighting
 from bats.master.brain.protocol.events import Cause
-from bats.master.service.bags.runner import Runner
+from bats.master.service.owner import Owner
 
 _CAUSES: Final[Mapping[Gone | None, Cause]] = {
     Gone.STOPPED: Cause.STOPPED,
@@ -26,12 +26,12 @@ class Watched:
 
     __slots__ = (
         "announced", "asked", "charged_since", "cluster", "ended", "failure", "joined", "left",
-        "lost_since", "machine", "resumed", "runner", "seen", "starting", "stopping", "waits",
+        "lost_since", "machine", "owner", "resumed", "seen", "starting", "stopping", "waits",
     )  # fmt: skip
 
-    def __init__(self, machine: MachineId, runner: Runner, cluster: int) -> None:
+    def __init__(self, machine: MachineId, owner: Owner, cluster: int) -> None:
         self.machine = machine
-        self.runner = runner
+        self.owner = owner
         self.cluster = cluster
         self.starting = False  # the back end is being asked for it
         self.asked = False  # it has been, so it may be there
@@ -49,8 +49,8 @@ class Watched:
 
     @property
     def offering(self) -> Offering:
-        """The offering as its bag knows it; to others it may have another price or size."""
-        return self.runner.bag.settings.offerings[self.cluster]
+        """The offering as its owner knows it; to others it may have another price or size."""
+        return self.owner.offerings[self.cluster]
 
     def end(self, seen: Sighting) -> tuple[Cause, str]:
         """The cause of its end, and what is told of it, by what its back end says."""

@@ -11,7 +11,7 @@ from bats.common.money import Money
 from bats.common.records import dataclass
 from bats.master.brain.household.notices import Spent
 from bats.master.brain.protocol.journal import settings_from
-from bats.master.brain.protocol.numbering import bag_of, by_hand
+from bats.master.brain.protocol.numbering import bag_of, serves_all
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow, MachineRow
 
@@ -35,10 +35,13 @@ class Bill:
 
 
 def bills(reader: Reader, but: Collection[BagId], now: float) -> list[Bill]:
-    """The bills of all other bags; a machine of which no end is known is charged until now."""
+    """The bills of all other bags; a machine of which no end is known is charged until now.
+
+    Pools tell their own.
+    """
     by_bag: dict[BagId, list[MachineRow]] = {}
     for row in reader.machines():
-        if row.charged_since is not None and not by_hand(row.id) and bag_of(row.id) not in but:
+        if row.charged_since is not None and not serves_all(row.id) and bag_of(row.id) not in but:
             by_bag.setdefault(bag_of(row.id), []).append(row)
     short = {row.id: row for row in reader.bags()}
     spent = {bag for bag in short if bag not in but and _spent(short[bag])}

@@ -44,6 +44,11 @@ class CapFile:
             places = {one.place for one in new}
             self.keep([*(one for one in self.caps if one.place not in places), *new])
 
+    def drop(self, users: str) -> None:
+        """Let caps for those whose names begin so stand no more."""
+        if any(one.user.startswith(users) for one in self.caps):
+            self.keep([one for one in self.caps if not one.user.startswith(users)])
+
     def keep(self, caps: Sequence[Cap]) -> None:
         self._write(tuple(caps), self.pruned)
 

@@ -60,6 +60,7 @@ class MachineFacts(NamedTuple):
     lease_seconds: float
     margin_seconds: float
     slots: int  # that are this bag's
+    done: int  # tasks that it has ended
 
     @property
     def wanted(self) -> bool:
@@ -168,6 +169,7 @@ def machine_facts(machine: Machine, now: float) -> MachineFacts:
         machine.lease_seconds,
         machine.margin_seconds,
         machine.slots,
+        machine.done_count,
     )
 
 

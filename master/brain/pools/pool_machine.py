@@ -1,0 +1,53 @@
+"""A machine of a pool: as one of a bag's, and whether it has work and gets more."""
+
+from bats.common.billing import atus, begun_before, charge_atus
+from bats.common.capacity.pool_rules import Pool
+from bats.common.messages import MachineId
+from bats.common.money import Money
+from bats.common.offering import Offering
+from bats.master.brain.books.machine import Machine, MachineState
+
+
+class PoolMachine(Machine):
+    __slots__ = ("idle_since", "settled", "takes")
+
+    def __init__(
+        self, machine: MachineId, cluster: int, offering: Offering, requested_at: float
+    ) -> None:
+        super().__init__(machine, cluster, offering, requested_at)
+        self.idle_since: float | None = None  # None: it has tasks, or is not there
+        self.takes = True  # new tasks
+        self.settled = 0  # ATUs, once it is gone
+
+    @property
+    def counts(self) -> bool:
+        """True of supply: it is there, or will be."""
+        there = (MachineState.REQUESTED, MachineState.UP, MachineState.SILENT)
+        return self.state in there and not self.draining
+
+    @property
+    def boots(self) -> bool:
+        return self.state is MachineState.REQUESTED
+
+    def due(self, now: float, rules: Pool) -> bool:
+        """True if an idle one too many is ended now: a moment later the next ATU would begin.
+
+        ATUs that are no longer than the interval would begin before it is looked at again.
+        """
+        short = self.offering.atu_seconds <= rules.interval_seconds
+        at_once = rules.release == "idle" or self.offering.free or short
+        return at_once or self.charged_since is None or now >= self.idle_until(now)
+
+    def atus_until(self, at: float) -> int:
+        """The ATUs that are to be reserved for it to live until then."""
+        if self.charged_since is None:
+            return self.atus
+        return atus(self.offering, at - self.charged_since)
+
+    def since(self, at: float) -> Money:
+        """The money for its ATUs that begin at that time or later, reserved ones included."""
+        count = self.atus if self.alive else self.settled
+        begun = 0
+        if self.charged_since is not None:
+            begun = min(count, begun_before(self.offering.atu_seconds, self.charged_since, at))
+        return charge_atus(self.offering, count - begun)

@@ -1,0 +1,413 @@
+"""A pool of the live master: which machines are started and ended. A pure state machine.
+
+A scaler says how many there should be; this keeps to it as far as there is money. A machine lives
+within ATUs that are reserved. It gets new tasks only while a task of the told quantile would end
+before those do, so that no task is begun that cannot be paid. With a task it is ended only where
+the task takes longer than that, and nothing more can be reserved: caps win.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from bats.common.billing import charge, charge_atus, first_atus
+from bats.common.capacity.pool_rules import Pool
+from bats.common.errors import BrokenInvariantError
+from bats.common.messages import MachineId
+from bats.common.money import Money, show
+from bats.common.offering import Offering
+from bats.master.brain.books.ledger import Ledger
+from bats.master.brain.books.machine import MachineState
+from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
+from bats.master.brain.pools.pool_kind import Kind
+from bats.master.brain.pools.pool_machine import PoolMachine
+from bats.master.brain.pools.pool_words import why
+from bats.master.brain.protocol.commands import (
+    Decided,
+    RenewLease,
+    StartMachines,
+    StopMachine,
+    WakeAt,
+)
+from bats.master.brain.protocol.events import (
+    Allotted,
+    Announced,
+    Cause,
+    Charged,
+    Gone,
+    Joined,
+    SetAside,
+    Silent,
+)
+
+TOO_MANY: Final = "the pool has more machines than it needs"
+NO_MONEY: Final = "the money of the pool does not pay for another ATU"
+LOST: Final = "it has said nothing for long, and the time paid for it ends"
+
+_FRUITLESS: Final = 3  # machines of a kind in a row that never came: then none is asked for
+_FORGOTTEN_SECONDS: Final = 70 * 86400.0  # no window of a cap is as long
+
+
+class StandingPool:
+    """Events and the time go in, commands come out; the same ones for the same events."""
+
+    def __init__(self, before_first: MachineId) -> None:
+        self.pool: Pool | None = None  # until it is formed
+        self.kinds: list[Kind] = []
+        self.machines: dict[MachineId, PoolMachine] = {}  # the gone ones as long as windows last
+        self.ledger = Ledger(None)
+        self.cap: Allotted | None = None
+        self.now = 0.0
+        self.demand = 0
+        self.target: list[int] = []
+        self.task_seconds = 0.0
+        self.short = ""  # of what it is short, in words
+        self.trouble = ""  # of its scaler
+        self.why = ""  # the last decision
+        self.decided_at: float | None = None
+        self._last = before_first
+        self._forgotten: Money = Money(0)  # what machines cost that were gone long ago
+        self._woken_at = math.inf
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        """Take in what happened and say what to do."""
+        self.now = max(now, self.now)
+        return list(_RULES[type(event)](self, event))
+
+    # --- what may be known of it ------------------------------------------------------------------
+
+    @property
+    def rules(self) -> Pool:
+        if self.pool is None:
+            raise BrokenInvariantError("a pool is looked at that was never formed")
+        return self.pool
+
+    def alive(self) -> list[PoolMachine]:
+        return [one for one in self.machines.values() if one.alive]
+
+    def supply(self, kind: int) -> int:
+        """Its machines of a kind, those that boot among them."""
+        return sum(one.cluster == kind and one.counts for one in self.machines.values())
+
+    @property
+    def committed(self) -> Money:
+        return self.ledger.committed
+
+    def committed_since(self, at: float) -> Money:
+        """The money that is spent or reserved for ATUs that begin at that time or later."""
+        recent = Money(sum(one.since(at) for one in self.machines.values()))
+        return Money(recent + (self._forgotten if math.isinf(at) else 0))
+
+    @property
+    def waits_for_cap(self) -> bool:
+        """True if a cap leaves too little for what it wants."""
+        return bool(self.short) and self.ledger.allowance is not None
+
+    def check(self) -> None:
+        """Raise BrokenInvariantError unless the books agree."""
+        self.ledger.check()
+        counting = sum(one.counts for one in self.machines.values())
+        if self.pool is not None and counting > max(self.pool.most, len(self.alive())):
+            raise BrokenInvariantError(f"{counting} machines, of at most {self.pool.most}")
+        reserved = sum(charge_atus(one.offering, one.atus) for one in self.alive())
+        if reserved != self.ledger.reserved:
+            raise BrokenInvariantError("what is reserved is not what its machines may cost")
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def _formed(self, event: Formed) -> Iterator[Command]:
+        """Kinds are known by their names; machines of one that it lacks now are too many."""
+        known = {one.offering.name: one for one in self.kinds}
+        offerings = list(event.pool.kinds)
+        names = {one.name for one in offerings}
+        for one in self.alive():
+            if one.offering.name not in names:
+                names.add(one.offering.name)
+                offerings.append(one.offering)
+        self.pool = event.pool
+        self._last = max(self._last, event.last)
+        self.kinds = []
+        for offering in offerings:
+            kind = known.get(offering.name) or Kind(offering)
+            kind.offering = offering
+            self.kinds.append(kind)
+        places = {one.offering.name: k for k, one in enumerate(self.kinds)}
+        for one in self.alive():
+            one.cluster = places[one.offering.name]
+        self.target = [self.supply(k) for k in range(len(self.kinds))]
+        self._woken_at = math.inf
+        yield from ()
+
+    def _looked(self, event: Looked) -> Iterator[Command]:
+        self._forget()
+        self._woken_at = math.inf
+        self.demand, self.trouble = event.demand, event.trouble
+        self.task_seconds = event.task_seconds
+        busy = set(event.busy)
+        for one in self.alive():
+            if one.id in busy or one.state is not MachineState.UP:
+                one.idle_since = None
+            elif one.idle_since is None:
+                one.idle_since = self.now
+        if event.want is not None:
+            self.target = self._clipped(event.want)
+        self.short = ""
+        before = [self.supply(k) for k in range(len(self.kinds))]
+        ended = list(self._end())
+        kept = list(self._keep())
+        hired = list(self._hire()) if event.want is not None else []
+        yield from ended + kept
+        yield from hired
+        words = why(self, before, ended, hired)
+        if ended or hired:
+            yield Decided(words)
+        if event.want is not None or ended:
+            self.why, self.decided_at = words, self.now
+        yield from self._wake()
+
+    def _charged(self, event: Charged) -> Iterator[Command]:
+        one = self.machines.get(event.machine)
+        if one is None:
+            return  # another release asked for it, and this one would not have
+        one.charged_since = event.since
+        self._owe(one)
+        yield RenewLease(one.id, one.lease_until(self.now))
+        yield from self._wake()
+
+    def _joined(self, event: Joined) -> Iterator[Command]:
+        one = self.machines.get(event.machine)
+        if one is None or one.state not in (
+            MachineState.REQUESTED,
+            MachineState.UP,
+            MachineState.SILENT,
+        ):
+            return
+        kind = self.kinds[one.cluster]
+        if one.joined_at is None:
+            one.joined_at = self.now
+            asked = one.requested_at if one.charged_since is None else one.charged_since
+            kind.boots = [*kind.boots[-19:], max(0.0, self.now - asked)]
+        kind.fruitless, kind.rest, kind.reason = 0, 0.0, ""
+        one.move(MachineState.UP)
+        one.slots = event.slots
+        yield from ()
+
+    def _silent(self, event: Silent) -> Iterator[Command]:
+        one = self.machines.get(event.machine)
+        if one is not None and one.state is MachineState.UP:
+            one.move(MachineState.SILENT)
+            one.idle_since = None
+        yield from ()
+
+    def _announced(self, event: Announced) -> Iterator[Command]:
+        """The provider takes it away soon: it ends what it has, and gets nothing more."""
+        if one := self.machines.get(event.machine):
+            one.draining = event.reason
+            one.takes = False
+            yield TakesTasks(one.id, takes=False)
+
+    def _gone(self, event: Gone) -> Iterator[Command]:
+        one = self.machines.get(event.machine)
+        if one is None or not one.alive:
+            return
+        never_came = one.joined_at is None and event.cause is Cause.FAILED
+        one.move(MachineState.GONE)
+        one.idle_since = None
+        if one.charged_since is None:
+            self.ledger.settle(one.id, Money(0))
+        else:
+            uptime = max(0.0, event.at - one.charged_since)
+            cost = charge(one.offering, uptime)
+            one.settled = cost // one.offering.price if one.offering.price else 0
+            self.ledger.settle(one.id, cost)
+        kind = self.kinds[one.cluster]
+        if never_came and kind.rests_until <= self.now:
+            kind.fruitless += 1
+            if kind.fruitless >= _FRUITLESS:
+                kind.pause(
+                    self.now,
+                    self.rules.interval_seconds,
+                    f"{kind.fruitless} machines in a row never came: {event.detail}",
+                )
+                yield Decided(kind.in_words())
+
+    def _set_aside(self, event: SetAside) -> Iterator[Command]:
+        kind = self.kinds[event.cluster]
+        kind.pause(self.now, self.rules.interval_seconds, event.reason)
+        yield Decided(kind.in_words())
+
+    def _allotted(self, event: Allotted) -> Iterator[Command]:
+        self.ledger.allowance, self.cap = event.amount, event
+        yield from ()
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _clipped(self, want: Sequence[int]) -> list[int]:
+        """Within what can be; a kind that rests is made up for by the next ones."""
+        rules, left = self.rules, self.rules.most
+        wanted = list(want) + [0] * (len(self.kinds) - len(want))
+        if not self.demand:
+            wanted = [0] * len(self.kinds)
+        wanted[0] = max(wanted[0], rules.least)
+        offered = len(rules.kinds)
+        short = 0
+        for k, kind in enumerate(self.kinds):
+            most = min(kind.offering.max_machines, left) if k < offered else 0
+            if kind.rests_until > self.now:
+                most = min(most, self.supply(k))
+            asked = wanted[k] + short
+            wanted[k] = min(asked, most)
+            short = asked - wanted[k]
+            left -= wanted[k]
+        return wanted
+
+    def _end(self) -> Iterator[StopMachine]:
+        for k in range(len(self.kinds)):
+            mine = [one for one in self.machines.values() if one.cluster == k and one.counts]
+            over = len(mine) - self.target[k]
+            yet = [one for one in mine if one.boots and one.charged_since is None]
+            idle = sorted(
+                (one for one in mine if one.idle_since is not None),
+                key=lambda one: (one.idle_since, one.id),
+            )
+            for one in [*reversed(yet), *idle][: max(0, over)]:
+                if one.due(self.now, self.rules):
+                    yield self._stop(one, TOO_MANY)
+        for one in self.alive():
+            self._owe(one)
+            silent = one.state is MachineState.SILENT and not one.offering.free
+            if silent and one.charged_since is not None and self.now >= one.idle_until(self.now):
+                yield self._stop(one, LOST)
+
+    def _keep(self) -> Iterator[Command]:
+        """Reserve for all that stay, those with tasks first."""
+        over = [
+            sum(o.cluster == k and o.counts for o in self.machines.values()) - self.target[k]
+            for k in range(len(self.kinds))
+        ]
+        staying = [one for one in self.alive() if one.counts and one.charged_since is not None]
+        staying.sort(key=lambda one: (one.idle_since or -math.inf, one.id))
+        spare: set[MachineId] = set()
+        for one in staying:
+            if one.idle_since is not None and over[one.cluster] > 0:
+                over[one.cluster] -= 1
+                spare.add(one.id)
+        for one in staying:
+            yield from self._keep_one(one, spare=one.id in spare)
+
+    def _keep_one(self, one: PoolMachine, *, spare: bool) -> Iterator[Command]:
+        """One too many is not paid for beyond its ATU: near the end it gets no new tasks."""
+        self._owe(one)
+        horizon = self.now + self.rules.interval_seconds + self.task_seconds
+        needs = max(one.atus, one.atus_until(horizon + one.offering.boundary_seconds))
+        takes = one.offering.free or needs == one.atus
+        if not takes and not spare:
+            takes = self.ledger.reserve(one.id, charge_atus(one.offering, needs))
+            if takes:
+                one.atus = needs
+                yield RenewLease(one.id, one.lease_until(self.now))
+            else:
+                self.short = self._no_money()
+        takes = takes and not one.draining
+        if takes is not one.takes:
+            one.takes = takes
+            yield TakesTasks(one.id, takes)
+        if not takes and not spare and self.now >= one.stop_by(self.now):
+            yield self._stop(one, NO_MONEY)
+
+    def _hire(self) -> Iterator[Command]:
+        rules = self.rules
+        rate: int = sum(self._per_interval(o.offering) for o in self.machines.values() if o.counts)
+        room = rules.most - sum(one.counts for one in self.machines.values())
+        for k, kind in enumerate(self.kinds):
+            hired: list[MachineId] = []
+            price = self._per_interval(kind.offering)
+            for _ in range(min(room, self.target[k] - self.supply(k))):
+                rate += price
+                if rules.per_interval is not None and rate > rules.per_interval:
+                    limit = show(rules.per_interval, rules.currency)
+                    self.short = f"{limit} an interval pay for no more"
+                    break
+                number = MachineId(self._last + 1)
+                count = max(first_atus(kind.offering), self._first_needs(kind))
+                if not self.ledger.reserve(number, charge_atus(kind.offering, count)):
+                    self.short = self._no_money()
+                    break
+                self._last = number
+                one = PoolMachine(number, k, kind.offering, self.now)
+                one.atus = count
+                self.machines[number] = one
+                hired.append(number)
+            room -= len(hired)
+            if hired:
+                yield StartMachines(k, tuple(hired))
+
+    def _first_needs(self, kind: Kind) -> int:
+        """ATUs in which it boots and ends a task, till it is looked at again."""
+        offering = kind.offering
+        works = kind.boot_seconds + self.rules.interval_seconds + self.task_seconds
+        return max(1, math.ceil((works + offering.boundary_seconds) / offering.atu_seconds - 1e-9))
+
+    def _per_interval(self, offering: Offering) -> Money:
+        share = self.rules.interval_seconds / offering.atu_seconds
+        return Money(math.ceil(offering.price * share - 1e-6))
+
+    def _stop(self, one: PoolMachine, reason: str) -> StopMachine:
+        one.move(MachineState.STOPPING)
+        one.idle_since = None
+        return StopMachine(one.id, reason)
+
+    def _owe(self, one: PoolMachine) -> None:
+        """Hold what time has spent, be it reserved or not: one that is told to stop may be late."""
+        if one.charged_since is None:
+            return
+        entered = one.atus_until(self.now)
+        if entered > one.atus:
+            one.atus = entered
+            self.ledger.owe(one.id, charge_atus(one.offering, entered))
+
+    def _forget(self) -> None:
+        """Machines gone long ago are only a sum."""
+        past = self.now - _FORGOTTEN_SECONDS
+        for one in [o for o in self.machines.values() if not o.alive and o.requested_at < past]:
+            if one.charged_since is None or self.now - one.billed_until(past) > 0:
+                self._forgotten = Money(self._forgotten + charge_atus(one.offering, one.settled))
+                del self.machines[one.id]
+
+    def _wake(self) -> Iterator[WakeAt]:
+        """Look again as paid time ends: of what is too many, and of what is not paid for longer."""
+        coming = []
+        for one in self.alive():
+            if not one.counts or one.charged_since is None or one.offering.free:
+                continue
+            if not one.takes:
+                coming.append(one.stop_by(self.now))
+            long = one.offering.atu_seconds > self.rules.interval_seconds
+            if long and self.supply(one.cluster) > self.target[one.cluster]:
+                coming.append(one.idle_until(self.now))
+        at = min((at for at in coming if at > self.now), default=math.inf)
+        if at < self._woken_at or self._woken_at <= self.now:
+            self._woken_at = at
+            if not math.isinf(at):
+                yield WakeAt(at)
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def _no_money(self) -> str:
+        if self.cap is None or not self.cap.cap:
+            return "its money pays for no more"
+        until = f" until {self.cap.until}" if self.cap.until else ""
+        return f"the cap of {self.cap.cap} leaves too little{until}"
+
+
+_RULES: Final[Mapping[type, Callable[[StandingPool, Any], Iterator[Command]]]] = {
+    Formed: StandingPool._formed,  # noqa: SLF001
+    Looked: StandingPool._looked,  # noqa: SLF001
+    Charged: StandingPool._charged,  # noqa: SLF001
+    Joined: StandingPool._joined,  # noqa: SLF001
+    Silent: StandingPool._silent,  # noqa: SLF001
+    Announced: StandingPool._announced,  # noqa: SLF001
+    Gone: StandingPool._gone,  # noqa: SLF001
+    SetAside: StandingPool._set_aside,  # noqa: SLF001
+    Allotted: StandingPool._allotted,  # noqa: SLF001
+}

@@ -1,0 +1,21 @@
+"""Pools: how many machines they have, want and may have, what they cost, and why."""
+
+import msgpack
+
+from bats.common.messages import BagId
+from bats.master.brain.pools.pool_journal import event_from
+from bats.master.brain.pools.standing_pool import StandingPool
+from bats.master.brain.protocol.numbering import before_first
+from bats.master.store.reader import Reader
+
+
+def replayed_pools(reader: Reader) -> dict[BagId, StandingPool]:
+    """All that this store has a journal of, as they were last."""
+    return {number: replayed(reader, number) for number in reader.pools()}
+
+
+def replayed(reader: Reader, number: BagId) -> StandingPool:
+    pool = StandingPool(before_first(number))
+    for _, now, written in reader.events(number):
+        pool.handle(event_from(msgpack.unpackb(written)), now)
+    return pool

@@ -1,0 +1,1 @@
+"""Pools while the master runs: their journals, machines and scalers."""

@@ -1,0 +1,281 @@
+"""A pool of the live master, in virtual time: what it starts, keeps, pays and ends."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from bats.common.billing import charge
+from bats.common.capacity.pool_rules import Pool
+from bats.common.messages import MachineId
+from bats.common.money import Money, money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.pools import pool_journal
+from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
+from bats.master.brain.pools.standing_pool import NO_MONEY, TOO_MANY, StandingPool
+from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine, WakeAt
+from bats.master.brain.protocol.events import Allotted, Cause, Charged, Gone, Joined, SetAside
+
+FIRST = MachineId(1000)
+SMALL = Offering(
+    ClusterName("small"), money("0.10"), 600.0, 10, boundary_seconds=5.0, lease_seconds=60.0
+)
+LARGE = replace(SMALL, name=ClusterName("large"), price=money("0.30"))
+RULES = Pool("lab", (SMALL,), 4, interval_seconds=30.0)
+
+
+class World:
+    """Machines that join as soon as they are asked for, and everything that was said."""
+
+    def __init__(self, rules: Pool = RULES, boot: float = 0.0) -> None:
+        self.pool = StandingPool(FIRST)
+        self.said: list[tuple[float, Event]] = []
+        self.commands: list[Command] = []
+        self.now = 0.0
+        self.boot = boot
+        self.tell(Formed(rules, FIRST))
+
+    def tell(self, event: Event) -> list[Command]:
+        self.said.append((self.now, event))
+        done = self.pool.handle(event, self.now)
+        self.commands += done
+        self.pool.check()
+        for one in done:
+            if isinstance(one, StartMachines):
+                for machine in one.machines:
+                    self.tell(Charged(machine, self.now))
+                    self.now += self.boot
+                    self.tell(Joined(machine, 1, (), one.cluster))
+            elif isinstance(one, StopMachine):
+                self.tell(Gone(one.machine, self.now, Cause.STOPPED, one.reason))
+        return done
+
+    def look(self, demand: int, busy: int = 0, want: int | None = None, **more: float) -> set[type]:
+        """`busy`: so many of its machines have tasks, the first ones."""
+        numbers = tuple(one.id for one in self.pool.alive())[:busy]
+        wanted = None if want is None else (want,)
+        return {type(one) for one in self.tell(Looked(demand, numbers, want=wanted, **more))}
+
+    @property
+    def there(self) -> list[int]:
+        return [one.id - FIRST for one in self.pool.alive()]
+
+
+def test_a_pool_has_as_many_machines_as_its_scaler_says_up_to_its_most() -> None:
+    world = World()
+    world.look(demand=3, want=3)
+    assert world.there == [1, 2, 3]
+    world.look(demand=50, busy=3, want=52)
+    assert world.there == [1, 2, 3, 4]
+    assert world.pool.why == "50 tasks to run, 3 small; react wants 4 small: started 1 small"
+
+
+def test_idle_machines_too_many_end_as_their_paid_time_does_longest_idle_first() -> None:
+    world = World()
+    world.look(demand=3, want=3)
+    world.look(demand=3, busy=3)
+    world.now = 100.0
+    world.look(demand=3, busy=2)  # the third is idle longest
+    world.now = 300.0
+    assert world.look(demand=1, busy=0, want=1) == {WakeAt}
+    assert world.there == [1, 2, 3]
+    (wake,) = [one for one in world.commands if isinstance(one, WakeAt)][-1:]
+    assert wake.at == 595.0
+    world.now = 595.0
+    world.look(demand=1)
+    assert world.there == [2]
+    ended = [one for one in world.commands if isinstance(one, StopMachine)]
+    assert [one.machine - FIRST for one in ended] == [3, 1]
+    assert {one.reason for one in ended} == {TOO_MANY}
+    assert world.pool.ledger.settled == 2 * SMALL.price
+
+
+def test_a_machine_with_a_task_is_not_ended_though_none_is_wanted() -> None:
+    world = World()
+    world.look(demand=2, want=2)
+    world.now = 595.0
+    assert StopMachine not in world.look(demand=1, busy=2, want=0)
+    assert world.there == [1, 2]
+
+
+def test_released_at_once_a_machine_does_not_wait_for_the_end_of_its_paid_time() -> None:
+    world = World(replace(RULES, release="idle"))
+    world.look(demand=2, want=2)
+    world.now = 30.0
+    world.look(demand=0, want=2)
+    assert world.there == []
+
+
+def test_the_least_stay_when_there_is_nothing_to_do_whatever_the_scaler_says() -> None:
+    world = World(replace(RULES, least=1, release="idle"))
+    world.look(demand=4, want=4)
+    world.now = 30.0
+    world.look(demand=0, want=4)
+    assert len(world.there) == 1
+
+
+def test_a_machine_is_started_only_if_its_first_time_can_be_reserved() -> None:
+    world = World()
+    world.tell(Allotted(Money(2 * SMALL.price), "$0.20 a day", "tomorrow"))
+    world.look(demand=4, want=4)
+    assert world.there == [1, 2]
+    assert world.pool.committed == 2 * SMALL.price
+    assert world.pool.waits_for_cap
+    assert world.pool.why.endswith("the cap of $0.20 a day leaves too little until tomorrow")
+
+
+def test_a_kind_takes_no_task_that_may_outlast_what_is_reserved_and_is_ended_as_that_ends() -> None:
+    """With a task of 100 s and a look every 30 s, nothing begins in the last 135 s of the ATU."""
+    world = World()
+    world.tell(Allotted(SMALL.price, "$0.10 a day"))
+    world.look(demand=4, want=4)
+    world.now = 464.0
+    assert TakesTasks not in world.look(demand=4, busy=1, want=4, task_seconds=100.0)
+    world.now = 466.0
+    assert TakesTasks in world.look(demand=4, busy=1, want=4, task_seconds=100.0)
+    assert not world.pool.machines[MachineId(FIRST + 1)].takes
+    world.now = 595.0
+    world.look(demand=4, busy=1, task_seconds=100.0)
+    (stop,) = [one for one in world.commands if isinstance(one, StopMachine)]
+    assert stop.reason == NO_MONEY  # the task took longer than any known
+    assert world.pool.committed == SMALL.price
+
+
+def test_money_that_comes_in_time_opens_a_machine_again() -> None:
+    world = World()
+    world.tell(Allotted(SMALL.price, "$0.10 a day"))
+    world.look(demand=1, want=1)
+    world.now = 500.0
+    world.look(demand=1, busy=1, want=1, task_seconds=100.0)
+    world.tell(Allotted(Money(5 * SMALL.price), "$0.50 a day"))
+    assert {RenewLease, TakesTasks} <= world.look(demand=1, busy=1, want=1, task_seconds=100.0)
+    assert world.pool.machines[MachineId(FIRST + 1)].takes
+    assert world.pool.committed == 2 * SMALL.price
+
+
+def test_what_machines_are_on_costs_no_more_for_an_interval_than_the_limit() -> None:
+    """An interval of 30 s is a twentieth of the ATU: $0.005 a machine."""
+    world = World(replace(RULES, per_interval=money("0.012")))
+    world.look(demand=4, want=4)
+    assert world.there == [1, 2]
+    assert world.pool.why.endswith("$0.01 an interval pay for no more")
+
+
+def test_a_kind_that_cannot_be_had_rests_and_the_next_one_makes_up_for_it() -> None:
+    world = World(Pool("lab", (SMALL, LARGE), 6))
+    world.tell(SetAside(0, "no credit"))
+    world.tell(Looked(3, (), want=(3, 0)))
+    assert [one.cluster for one in world.pool.alive()] == [1, 1, 1]
+    assert "small cannot be had: no credit" in world.pool.why
+    world.now = 301.0
+    world.tell(Looked(5, (), want=(2, 3)))
+    assert [one.cluster for one in world.pool.alive()] == [1, 1, 1, 0, 0]
+
+
+def test_three_machines_in_a_row_that_never_come_make_their_kind_rest() -> None:
+    pool = StandingPool(FIRST)
+    pool.handle(Formed(RULES, FIRST), 0.0)
+    started = 0
+    for k in range(20):
+        for one in pool.handle(Looked(3, (), want=(1,)), 30.0 * k):
+            if isinstance(one, StartMachines):
+                started += 1
+                pool.handle(Gone(one.machines[0], 30.0 * k, Cause.FAILED, "boot failed"), 30.0 * k)
+    assert started == 6  # at 0 to 60 s and, ten intervals later, at 360 to 420 s
+    pool.check()
+
+
+def test_a_pool_that_is_wanted_no_more_ends_what_it_has() -> None:
+    world = World()
+    world.look(demand=3, want=3)
+    world.tell(Formed(replace(RULES, most=0), FIRST))
+    world.now = 595.0
+    world.look(demand=3, busy=1, want=3)
+    assert world.there == [1]
+
+
+def test_machines_of_a_kind_that_the_pool_lacks_now_are_too_many() -> None:
+    world = World()
+    world.look(demand=3, want=3)
+    world.tell(Formed(replace(RULES, kinds=(LARGE,)), FIRST))
+    world.look(demand=3, want=2)
+    assert [one.offering.name for one in world.pool.alive()] == ["small"] * 3 + ["large"]
+    world.now = 595.0
+    world.look(demand=3, want=2)
+    assert [one.offering.name for one in world.pool.alive()] == ["large", "large"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_agrees(
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    atu = rng.choice([1.0, 30.0, 600.0, 3600.0])
+    kinds = (
+        replace(SMALL, atu_seconds=atu, boundary_seconds=min(0.5, atu / 4), lease_seconds=10.0),
+        replace(LARGE, atu_seconds=atu, boundary_seconds=min(0.5, atu / 4), lease_seconds=10.0),
+    )
+    rules = Pool("lab", kinds, rng.randint(1, 12), rng.randint(0, 1), rng.choice([5.0, 30.0]),
+                 release=rng.choice(["paid", "idle"]))  # fmt: skip
+    pool, now, events = StandingPool(FIRST), 0.0, list[tuple[float, Event]]()
+    commands: list[Command] = []
+    working: set[MachineId] = set()
+    most = Money(rng.randint(1, 60) * SMALL.price)
+
+    def tell(event: Event) -> None:
+        events.append((now, event))
+        done = pool.handle(event, now)
+        commands.extend(done)
+        pool.check()
+        assert sum(one.counts for one in pool.machines.values()) <= rules.most
+        for one in done:
+            if isinstance(one, StopMachine):
+                assert one.machine not in working or one.reason == NO_MONEY
+                working.discard(one.machine)
+                tell(Gone(one.machine, now, Cause.STOPPED, one.reason))
+
+    tell(Formed(rules, FIRST))
+    tell(Allotted(most, "a cap"))
+    wake = None
+    for _ in range(150):
+        now = min(now + rules.interval_seconds, wake or now + rules.interval_seconds)
+        for one in pool.alive():
+            if one.charged_since is None:
+                happens = rng.random()
+                if happens < 0.2:
+                    tell(Gone(one.id, now, Cause.FAILED, "no boot"))
+                elif happens < 0.8:
+                    tell(Charged(one.id, now))
+                    tell(Joined(one.id, 1, (), one.cluster))
+            elif rng.random() < 0.02:
+                working.discard(one.id)
+                tell(Gone(one.id, now, Cause.PREEMPTED, "taken away"))
+            elif one.takes and rng.random() < 0.4:
+                working.add(one.id)
+            elif rng.random() < 0.4:
+                working.discard(one.id)
+        want = (rng.randint(0, 8), rng.randint(0, 8)) if rng.random() < 0.8 else None
+        before = len(commands)
+        tell(Looked(rng.randint(0, 9), tuple(sorted(working)), 20.0 * rng.random(), want))
+        assert pool.committed <= most
+        wakes = [one.at for one in commands[before:] if isinstance(one, WakeAt)]
+        wake = wakes[-1] if wakes else None
+    again = StandingPool(FIRST)
+    told: list[Command] = []
+    for at, event in events:
+        told += again.handle(pool_journal.event_from(pool_journal.plain(event)), at)
+    assert told == commands
+    assert again.committed == pool.committed == pool.committed_since(float("-inf"))
+    assert again.why == pool.why
+
+
+def test_what_counts_in_a_window_is_what_begins_in_it() -> None:
+    world = World()
+    world.look(demand=1, want=1)
+    world.now = 580.0
+    world.look(demand=1, busy=1, want=1)  # reserves the ATU that begins at 600
+    assert world.pool.committed_since(300.0) == SMALL.price
+    world.now = 700.0
+    world.tell(Gone(MachineId(FIRST + 1), 700.0, Cause.PREEMPTED, "taken away"))
+    assert world.pool.committed_since(0.0) == charge(SMALL, 700.0) == 2 * SMALL.price
+    assert world.pool.committed_since(601.0) == 0
