@@ -95,6 +95,20 @@ def run_case(case: Case) -> Seen:
     return seen(arriving, account, sum(case.speeds))
 
 
+class Verdict(NamedTuple):
+    """What the tests of stability say of a run."""
+
+    wieland: bool
+    lyapunov: bool
+
+
+def verdict(arriving: Sequence[Arriving], policy: str, seed: int) -> Verdict:
+    """The run goes no further than the last arrival, for nothing later is looked at."""
+    begin, end = arriving[len(arriving) // 3].at, arriving[-1].at
+    present = run_pool(arriving, SAME_SPEED, policy, seed, until=end).present
+    return Verdict(wieland(present, begin, end), lyapunov(present, begin, end))
+
+
 def seen(arriving: Sequence[Arriving], account: Account, speed: float) -> Seen:
     third = len(arriving) // 3
     begin, end = arriving[third].at, arriving[-1].at
@@ -129,7 +143,7 @@ def mean_present(account: Account, begin: float, end: float) -> float:
     return area / (end - begin)
 
 
-def most_stable(found: Sequence[Seen]) -> bool:
+def most_stable(found: Sequence[Seen | Verdict]) -> bool:
     """Each test passes in two of three runs, or in the only one."""
     needed = (len(found) + 1) // 2
     return (

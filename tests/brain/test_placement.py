@@ -102,12 +102,13 @@ def test_by_slowdown_the_workflow_that_waited_longest_for_its_length_goes_first(
 
 def test_how_wrong_all_estimates_are_is_learned_from_the_tasks_that_ended():
     policy = Slowdown()
+    one = Present(1, bag(2), 0.0)
     assert policy.xi == 1
     for _ in range(Slowdown.M):
-        policy.task_ended(4.0, 2.0)
+        policy.task_ended(one, 4.0, 2.0)
     assert policy.xi == 2
     for _ in range(Slowdown.M):
-        policy.task_ended(1.0, 2.0)
+        policy.task_ended(one, 1.0, 2.0)
     assert policy.xi == 0.5
 
 

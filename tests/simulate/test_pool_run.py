@@ -1,12 +1,16 @@
 """Pools in virtual time: what the studies of placement rest on."""
 
 import itertools
+from collections.abc import Callable, Iterator
+from math import ceil
 
 import numpy as np
 import pytest
 
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.simulate.workflows import estimates
+from bats.master.brain.placement.arrived_workflow import Present
+from bats.master.brain.placement.placer import Forgetful, Pick, PoolView
+from bats.master.simulate.workflows import estimates, pool_run
 from bats.master.simulate.workflows.generated import Generated, Growing
 from bats.master.simulate.workflows.mixtures import mixed
 from bats.master.simulate.workflows.pool_run import Arriving, poisson, run_pool
@@ -43,6 +47,48 @@ def test_every_task_runs_once_after_its_parents_and_no_place_has_two(policy: str
     for number, stay in enumerate(account.stays):
         assert stay.ended == max(end for (of, _), end in ends.items() if of == number)
         assert stay.arrived <= stay.began
+
+
+class CountsAnew(Forgetful):
+    """The target of every workflow, at every look."""
+
+    def __init__(self, target: Callable[[Present], int]) -> None:
+        self._target = target
+
+    def place(self, pool: PoolView) -> Iterator[Pick]:
+        free = pool.free
+        for workflow in pool.present:
+            kept = min(max(0, self._target(workflow) - workflow.running), free)
+            for _ in range(min(kept, workflow.waiting)):
+                task = workflow.nth(pool.rng.randrange(workflow.waiting))
+                yield Pick(workflow, task, pool.fastest())
+            free -= kept
+
+
+@pytest.mark.parametrize(
+    ("policy", "target"),
+    [
+        ("bf", lambda one: one.eligible),
+        ("slop:0.3", lambda one: max(ceil(0.3 * one.generations.level), one.eligible)),
+        ("fes:2", lambda one: one.generations.look_ahead(2)),
+    ],
+)
+def test_places_are_kept_as_when_every_target_is_counted_anew_at_every_look(
+    policy: str, target: Callable[[Present], int], monkeypatch: pytest.MonkeyPatch
+):
+    arriving = drawn(40)
+    starts = run_pool(arriving, [1.0] * 15, policy, seed=3).starts
+    monkeypatch.setattr(pool_run, "placer", lambda _: CountsAnew(target))
+    assert starts == run_pool(arriving, [1.0] * 15, policy, seed=3).starts
+
+
+def test_a_run_that_is_looked_at_until_the_last_arrival_is_the_same_until_then():
+    arriving = drawn()
+    end = arriving[-1].at
+    whole = run_pool(arriving, [1.0] * 10, "sr", seed=3)
+    part = run_pool(arriving, [1.0] * 10, "sr", seed=3, until=end)
+    assert part.present == [(at, count) for at, count in whole.present if at <= end]
+    assert len(part.starts) < len(whole.starts)
 
 
 def test_a_reservation_of_nothing_is_backfilling_and_of_all_generations_a_strict_one():

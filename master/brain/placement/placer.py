@@ -67,7 +67,7 @@ class Placer(Protocol):
     def arrived(self, pool: PoolView) -> None:
         """Hear that the last of `pool.present` is new."""
 
-    def task_ended(self, seconds: float, estimate: float) -> None:
+    def task_ended(self, workflow: Present, seconds: float, estimate: float) -> None:
         """Hear that a task held to take `estimate` has taken `seconds`, both at speed 1."""
 
     def workflow_ended(self, workflow: Present, now: float) -> None: ...
@@ -82,6 +82,6 @@ class Forgetful:
 
     def arrived(self, pool: PoolView) -> None: ...
 
-    def task_ended(self, seconds: float, estimate: float) -> None: ...
+    def task_ended(self, workflow: Present, seconds: float, estimate: float) -> None: ...
 
     def workflow_ended(self, workflow: Present, now: float) -> None: ...

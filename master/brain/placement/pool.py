@@ -82,7 +82,7 @@ class Pool:
         insort(self._free, (-self.speeds[place], place))
         workflow.end(task)
         seconds = (self.now - began) * self.speeds[place]
-        self._placer.task_ended(seconds, workflow.workflow.estimates[task])
+        self._placer.task_ended(workflow, seconds, workflow.workflow.estimates[task])
         if workflow.over:
             self.present.remove(workflow)
             self._placer.workflow_ended(workflow, self.now)

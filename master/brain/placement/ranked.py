@@ -93,7 +93,7 @@ class Slowdown:
 
     def arrived(self, pool: PoolView) -> None: ...
 
-    def task_ended(self, seconds: float, estimate: float) -> None:
+    def task_ended(self, _workflow: Present, seconds: float, estimate: float) -> None:
         if len(self._tasks) == self.M:
             measured, estimated = self._tasks[0]
             self._measured -= measured

@@ -89,9 +89,13 @@ def poisson(
 
 
 def run_pool(
-    coming: Sequence[Arriving], speeds: Sequence[float], policy: str, seed: int = 0
+    coming: Sequence[Arriving],
+    speeds: Sequence[float],
+    policy: str,
+    seed: int = 0,
+    until: float = math.inf,
 ) -> Account:
-    """Until all have ended. At one moment tasks end before workflows come."""
+    """Until all have ended, or until then. At one moment tasks end before workflows come."""
     pool = Pool(speeds, placer(policy), seed)
     account = Account([Stay(one.at) for one in coming])
     ends: list[tuple[float, int, int, int]] = []  # when, of which start, workflow, place
@@ -103,6 +107,8 @@ def run_pool(
         if arrival is not None and (not ends or arrival[1].at < ends[0][0]):
             number, workflow = arrival
             now = workflow.at
+            if now > until:
+                break
             present += 1
             account.present.append((now, present))
             event = Arrived(number, Workflow(workflow.near, workflow.estimates))
@@ -110,6 +116,8 @@ def run_pool(
             arrival = next(arrivals, None)
         else:
             now, _, number, place = heapq.heappop(ends)
+            if now > until:
+                break
             left[number] -= 1
             if not left[number]:
                 present -= 1
