@@ -101,6 +101,10 @@ class GetElasticity(OfBag[replies.Elasticity]):
     most: int | None = None  # places there can be; None: as many as the offerings have
 
 
+class GetPools(Request[replies.Pools]):
+    verb = "pools"
+
+
 @dataclass(frozen=True)
 class GetTasks(OfBag[replies.Tasks]):
     """A page of the tasks that have ended."""

@@ -57,6 +57,7 @@ COMMANDS: Final = {
     "cap": "Caps what all bags of a master, or of a user, may spend in all.",
     "machines": "Lists the machines of a bag, and those that live and are in no bag's books.",
     "elasticity": "Measures how near the machines of a bag came to what it could use.",
+    "pools": "Shows the pools of the master: demand and supply, money, and the last decision.",
     "clouds": "Writes, checks and shows the clouds file: which machines can be had, at what price.",
     "access": "Shows the access files of the master of this state folder.",
 }
@@ -73,6 +74,7 @@ _MODULES: Final = {
     "choose": "schedule_choice",
     "frontier": "schedule_choice",
     "elasticity": "machines",
+    "pools": "machines",
     "allow": "control",
     "drop": "control",
     "learned": "explain",

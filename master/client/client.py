@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bats.common.errors import UsageError, quoted
 from bats.master.api import replies
 from bats.master.api.asking import ask
-from bats.master.api.requests import GetBags, GetStatus
+from bats.master.api.requests import GetBags, GetPools, GetStatus
 from bats.master.client.bag_handle import Bag, limits_of
 from bats.master.link import ANSWER_SECONDS, Link
 
@@ -111,6 +111,10 @@ class Client:
     async def bags(self) -> list[replies.BagLine]:
         """All bags, the newest last: `[one["name"] for one in master.bags()]`."""
         return (await ask(self, GetBags()))["bags"]
+
+    async def pools(self) -> list[replies.PoolLine]:
+        """The pools of the master: `[one["why"] for one in master.pools()]`."""
+        return (await ask(self, GetPools()))["pools"]
 
 
 def _sweep_of(work: "Work | Flow | str | Path", *, to_be_open: bool) -> "Work":

@@ -171,6 +171,9 @@ class SyncClient:
     def bags(self) -> list[replies.BagLine]:
         return self.run(self.client.bags())
 
+    def pools(self) -> list[replies.PoolLine]:
+        return self.run(self.client.pools())
+
 
 def _told_alike(sync: type, of: type) -> None:
     """Describe once what both have."""

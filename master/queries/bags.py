@@ -17,6 +17,7 @@ from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.view import RunView
 from bats.master.plain_data import plain
 from bats.master.queries.machine_history import by_owner
+from bats.master.queries.pools.pool_facts import lines
 from bats.master.queries.question import KnownBag, LiveBag, Question
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow
@@ -43,6 +44,7 @@ async def bags(question: Question, _: GetBags) -> replies.Bags:
         "bags": told,
         "caps": question.live.bags.caps_told(),
         "machines": by_owner(views, currencies, shares),
+        "pools": lines(question.live.bags.pools.kept()),
     }
 
 

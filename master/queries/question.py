@@ -13,6 +13,7 @@ from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.household import HouseholdView
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.queries.replay import BagAtRest
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow, MachineRow
@@ -62,6 +63,12 @@ class LiveBag(KnownBag, Protocol):
     ) -> tuple[int, bytes, int] | None: ...
 
 
+class KeptPools(Protocol):
+    def kept(self) -> Sequence[StandingPool]:
+        """Those whose machines serve all bags."""
+        ...
+
+
 class LiveBags(Protocol):
     @property
     def known(self) -> Mapping[BagId, Bag]:
@@ -81,6 +88,9 @@ class LiveBags(Protocol):
     def caps_told(self) -> list[CapLine]:
         """The caps over all bags, with what is left of them."""
         ...
+
+    @property
+    def pools(self) -> KeptPools: ...
 
     def waits_for(self, bag: Bag) -> Sequence[BagId]:
         """Bags that have not ended, and that it is to begin after."""

@@ -62,6 +62,13 @@ def metrics(snapshot: Mapping[str, Any], views: Mapping[BagId, RunView]) -> str:
     )
     for name, words, key in _OF_CAPS:
         add(name, "gauge", words, [(_cap(line), line[key] / UNITS) for line in snapshot["caps"]])
+    for name, words, pool_samples in _OF_POOLS:
+        found = [
+            ({"pool": line["name"], **labels}, value)
+            for line in snapshot["pools"]
+            for labels, value in pool_samples(line)
+        ]
+        add(name, "gauge", words, found)
     for name, kind, words, samples in _OF_BAGS:
         add(
             name,
@@ -84,6 +91,21 @@ _OF_CAPS: Final = (
 
 def _cap(line: Mapping[str, Any]) -> dict[str, Any]:
     return {"user": line["user"], "period": line["period"]}
+
+
+def _pool_machines(line: Mapping[str, Any]) -> Iterator[_Sample]:
+    for kind in line["kinds"]:
+        for state in ("wanted", "starting", "working", "idle", "leaving"):
+            yield {"offering": kind["offering"], "state": state}, kind[state]
+
+
+_OF_POOLS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], Iterable[_Sample]]], ...]] = (
+    ("pool_machines", "Machines of a pool by state, and how many are wanted.", _pool_machines),
+    ("pool_demand", "Places that tasks fill or could fill.", lambda one: [({}, one["demand"])]),
+    ("pool_supply", "Places of machines that are there.", lambda one: [({}, one["supply"])]),
+    ("pool_money_spent", "For ATUs entered.", lambda one: [({}, one["spent"] / UNITS)]),
+    ("pool_money_reserved", "For ATUs to come.", lambda one: [({}, one["reserved"] / UNITS)]),
+)
 
 
 def _tasks(view: RunView) -> Iterator[_Sample]:

@@ -15,8 +15,12 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.client import Client, connect
+from bats.master.queries.pools.pool_facts import lines
+from bats.master.queries.pools.pool_history import replayed_pools
 from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
+from bats.master.store.reader import Reader
+from bats.master.web.metrics import metrics
 
 SMALL = Offering(
     ClusterName("small"), money("0.01"), 4.0, 4, boundary_seconds=0.5, lease_seconds=10.0
@@ -41,7 +45,7 @@ async def submit(client: Client, tasks: int, command: str = "sleep 0.3", **more:
 
 
 def only(master: Master) -> StandingPool:
-    (pool,) = master.bags.pools.snapshot().values()
+    (pool,) = master.bags.pools.kept()
     return pool
 
 
@@ -56,7 +60,17 @@ async def test_two_bags_run_on_a_pool_that_ends_when_nothing_is_left(tmp_path: P
         assert 1 <= most <= 3
         await eventually(lambda: not only(master).alive())
         only(master).check()
-        assert only(master).ledger.settled > 0
+        (told,) = (await client.ask("pools"))["pools"]
+        assert told["spent"] == only(master).ledger.settled > 0
+        assert max(one["demand"] for one in told["moments"]) > 3
+        assert told["why"].startswith("0 tasks to run, ")
+        assert (await client.ask("bags"))["pools"] == [told]
+        shown = metrics(master.snapshot(), {})
+        assert 'bats_pool_machines{pool="lab",offering="small",state="working"} 0' in shown
+        assert 'bats_pool_demand{pool="lab"} 0' in shown
+    with Reader(tmp_path) as reader:
+        (again,) = lines(replayed_pools(reader).values())
+    assert again == told
 
 
 async def test_a_pool_spends_no_more_than_its_limit_of_the_day(tmp_path: Path) -> None:

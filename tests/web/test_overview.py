@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 from helpers.browser import DESKTOP, PHONE, Page, serious_faults
 from helpers.service import eventually, over, paid, sweep
+from helpers.workers import end_workers
 
+from bats.common.capacity.pool_rules import Pool, as_common
 from bats.common.money import money
-from bats.master.client import Client
-from bats.master.service.master import Master
+from bats.common.offering import ClusterName, Offering
+from bats.master.client import Client, connect
+from bats.master.service.master import Master, serving
+from bats.master.service.options import Options
 
 pytestmark = pytest.mark.backend("chromium")
 
@@ -70,3 +74,30 @@ async def test_one_bag_without_caps_needs_no_overview(
     await page.open(master.web.url)
     await page.shows("#bag-view")
     assert await page.js("document.getElementById('overview').hidden")
+
+
+async def test_a_pool_is_drawn_with_what_there_was_to_run_and_why_it_has_so_many(
+    tmp_path: Path, page: Page, axe: str
+) -> None:
+    small = Offering(ClusterName("small"), money("0.01"), 10.0, 3, boundary_seconds=0.5)
+    lab = Pool("lab", (small,), 3, interval_seconds=0.3, per_day=money("5"))
+    options = Options(
+        state=tmp_path / "pool", offerings=(as_common(small),), pools=(lab,), web_port=0
+    )
+    async with serving(options) as master, connect(master.access) as client:
+        assert master.web
+        bag = (await client.ask("submit", sweep=sweep(60, "sleep 0.3")))["bag"]
+        await page.dress(DESKTOP)
+        await page.open(master.web.url)
+        await page.becomes("/of 3 machines/.test(document.getElementById('pools').innerText)")
+        await page.becomes("document.querySelectorAll('#pools path').length === 4")
+        said = "document.getElementById('pools').innerText"
+        await page.becomes(f"/react wants 3; [0-9]+ to run, 3 places/.test({said})")
+        assert "of $5.00 for the day" in await page.js(said)
+        for size in (SMALLEST, DESKTOP):
+            await page.dress(size)
+            await page.becomes(f"{SIDEWAYS} <= {size[0]}")
+            (tmp_path / f"pool-{size[0]}.png").write_bytes(await page.picture())
+            assert await serious_faults(page, axe) == []
+        await over(client, bag)
+    end_workers(tmp_path)

@@ -69,6 +69,13 @@ from bats.master.api.replies.plan_replies import (
     Schedules,
     Strategy,
 )
+from bats.master.api.replies.pool_replies import (
+    PoolKind,
+    PoolLimit,
+    PoolLine,
+    PoolMoment,
+    Pools,
+)
 from bats.master.api.replies.task_replies import (
     Attempt,
     ExportPart,
@@ -125,6 +132,11 @@ __all__ = [
     "Placement",
     "PlacementName",
     "Plan",
+    "PoolKind",
+    "PoolLimit",
+    "PoolLine",
+    "PoolMoment",
+    "Pools",
     "Profile",
     "Promise",
     "Pruned",

@@ -4,6 +4,7 @@ from typing import NotRequired, TypedDict
 
 from bats.common.money import Money
 from bats.master.api.replies.cap_replies import CapLine
+from bats.master.api.replies.pool_replies import PoolLine
 
 
 class Paused(TypedDict):
@@ -79,6 +80,7 @@ class Bags(TypedDict):
     bags: list[BagLine]
     caps: NotRequired[list[CapLine]]  # of a master that runs, as what follows
     machines: NotRequired[list[OwnedMachines]]
+    pools: NotRequired[list[PoolLine]]
 
 
 class ClusterStatus(TypedDict):

@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 from bats.common.money import Money
 from bats.master.api.replies.bag_replies import SharedSlots
 from bats.master.api.replies.cap_replies import CapLine
+from bats.master.api.replies.pool_replies import PoolLine
 
 
 class MachineLine(TypedDict):
@@ -142,6 +143,7 @@ class BagsSnapshot(TypedDict):
     settled: Money
     caps: list[CapLine]
     shares: list[SharedSlots]  # of those that run
+    pools: list[PoolLine]
     limit: Money | None  # None: one of them has none
 
 

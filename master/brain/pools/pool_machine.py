@@ -38,6 +38,12 @@ class PoolMachine(Machine):
         at_once = rules.release == "idle" or self.offering.free or short
         return at_once or self.charged_since is None or now >= self.idle_until(now)
 
+    def entered_until(self, at: float) -> int:
+        """The ATUs that have begun by then, the minimum included."""
+        if self.charged_since is None:
+            return 0
+        return atus(self.offering, max(0.0, at - self.charged_since))
+
     def atus_until(self, at: float) -> int:
         """The ATUs that are to be reserved for it to live until then."""
         if self.charged_since is None:

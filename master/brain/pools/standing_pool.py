@@ -7,8 +7,9 @@ the task takes longer than that, and nothing more can be reserved: caps win.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bats.common.billing import charge, charge_atus, first_atus
 from bats.common.capacity.pool_rules import Pool
@@ -44,8 +45,18 @@ TOO_MANY: Final = "the pool has more machines than it needs"
 NO_MONEY: Final = "the money of the pool does not pay for another ATU"
 LOST: Final = "it has said nothing for long, and the time paid for it ends"
 
+_MOMENTS: Final = 480
 _FRUITLESS: Final = 3  # machines of a kind in a row that never came: then none is asked for
 _FORGOTTEN_SECONDS: Final = 70 * 86400.0  # no window of a cap is as long
+
+
+class Moment(NamedTuple):
+    """Places at a time."""
+
+    at: float
+    demand: int
+    supply: int
+    busy: int
 
 
 class StandingPool:
@@ -66,6 +77,7 @@ class StandingPool:
         self.why = ""  # the last decision
         self.decided_at: float | None = None
         self._last = before_first
+        self.moments: deque[Moment] = deque(maxlen=_MOMENTS)  # the last looks
         self._forgotten: Money = Money(0)  # what machines cost that were gone long ago
         self._woken_at = math.inf
 
@@ -88,6 +100,17 @@ class StandingPool:
     def supply(self, kind: int) -> int:
         """Its machines of a kind, those that boot among them."""
         return sum(one.cluster == kind and one.counts for one in self.machines.values())
+
+    @property
+    def places(self) -> int:
+        """Places for tasks on machines that are there."""
+        return sum(one.slots for one in self.machines.values() if one.state is MachineState.UP)
+
+    @property
+    def rate(self) -> Money:
+        """The cost of all that is on, for an interval."""
+        there = (one for one in self.machines.values() if one.counts)
+        return Money(sum(self._per_interval(one.offering) for one in there))
 
     @property
     def committed(self) -> Money:
@@ -151,6 +174,8 @@ class StandingPool:
                 one.idle_since = self.now
         if event.want is not None:
             self.target = self._clipped(event.want)
+        working = sum(one.slots for one in self.alive() if one.id in busy)
+        self.moments.append(Moment(self.now, self.demand, self.places, working))
         self.short = ""
         before = [self.supply(k) for k in range(len(self.kinds))]
         ended = list(self._end())
@@ -317,7 +342,7 @@ class StandingPool:
 
     def _hire(self) -> Iterator[Command]:
         rules = self.rules
-        rate: int = sum(self._per_interval(o.offering) for o in self.machines.values() if o.counts)
+        rate: int = self.rate
         room = rules.most - sum(one.counts for one in self.machines.values())
         for k, kind in enumerate(self.kinds):
             hired: list[MachineId] = []

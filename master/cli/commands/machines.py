@@ -1,7 +1,7 @@
 """`bats machines`: every machine a bag had, since when, at what cost and why it is gone.
 
 Also those that live and are in no bag's books, and what can be done about them. `bats elasticity`
-judges how many there were.
+judges how many there were, `bats pools` tells of those that serve all bags.
 """
 
 import click
@@ -9,11 +9,12 @@ import click
 from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
-from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines
+from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines, GetPools
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
 from bats.master.cli.display.formatting import amount, count, duration, table
 from bats.master.cli.display.tables.elasticity_table import measures
+from bats.master.cli.display.tables.pool_table import pools_in_full
 from bats.master.cli.questions import ask, bag_argument, limits
 
 
@@ -98,6 +99,22 @@ def elasticity(
     (_, begin), (_, end) = limits(None, since), limits(None, until)
     facts = ask(common, GetElasticity(bag, begin or 0.0, end, most))
     common.facts(facts, lambda: measures(facts), replies.Elasticity)
+
+
+@command(
+    examples="""
+bats pools                 demand, supply, money, and why the last decision was so
+bats pools --json          the same for a program, with the last looks
+"""
+)
+@common
+def pools(common: Common) -> None:
+    """Shows the pools of the master: demand and supply, money, and the last decision."""
+    facts = ask(common, GetPools())
+    names = "\n".join(one["name"] for one in facts["pools"])
+    common.facts(
+        facts, lambda: names if common.quiet else pools_in_full(facts["pools"]), replies.Pools
+    )
 
 
 def _text(facts: Shown, *, quiet: bool) -> str:

@@ -10,6 +10,7 @@ from bats.common.escapes import harmless
 from bats.master.api.replies import BagLine, Bags, CapLine, OwnedMachines
 from bats.master.cli.display.bag_status import state_of, words_of
 from bats.master.cli.display.formatting import amount, bar, count, duration, printable, table
+from bats.master.cli.display.tables.pool_table import pools_in_short
 from bats.master.cli.display.terminal import drawn_on
 
 _WIDTH: Final = 12
@@ -26,6 +27,8 @@ def overview(facts: Bags, *, quiet: bool = False) -> str:
         parts.insert(0, caps_in_words(caps))
     if machines:
         parts.append(_machines(machines))
+    if pools := facts.get("pools"):
+        parts.append(pools_in_short(pools))
     return "\n\n".join(parts)
 
 

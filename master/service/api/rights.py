@@ -9,6 +9,7 @@ OF_USERS: Final = frozenset(
         "bags",
         "caps",
         "placement",
+        "pools",
         # of bags of their own, which `Question.bag` holds them to
         "status",
         "wait",

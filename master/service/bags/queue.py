@@ -33,6 +33,7 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import serves_all
 from bats.master.plain_data import plain
+from bats.master.queries.pools.pool_facts import lines
 from bats.master.queries.replay import UNHEARD_OF, OtherBrainError, Recorded, Replayed
 from bats.master.service.bags.collection import Caps
 from bats.master.service.bags.earlier_bags import lessons
@@ -159,6 +160,7 @@ class Bags:
             "settled": Money(sum(one.settled for one in seen)),
             "caps": self.caps_told(),
             "shares": [{"bag": one.bag, "slots": one.slots} for one in self.shares().bags],
+            "pools": lines(self.pools.kept()),
             "limit": None if None in limits else Money(sum(filter(None, limits))),
         }
 

@@ -14,7 +14,7 @@ from bats.deploy.protocol import Site
 from bats.deploy.registry import backend
 from bats.master.bag import bag_from
 from bats.master.brain.protocol.numbering import by_hand, serves_all
-from bats.master.queries.pool_history import replayed_pools
+from bats.master.queries.pools.pool_history import replayed_pools
 from bats.master.service.machines.orphans import OrphanMachine, orphan_machine
 from bats.master.service.options import Options, place_of
 from bats.master.store.reader import Reader

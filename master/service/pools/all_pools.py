@@ -1,7 +1,7 @@
 """All pools of a master: those of its clouds file, and earlier ones whose machines live on."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 import structlog
@@ -11,7 +11,7 @@ from bats.common.messages import BagId, MachineId
 from bats.master.api.requests import SetCap
 from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.brain.protocol.numbering import FIRST_POOL, bag_of, before_first
-from bats.master.queries.pool_history import replayed_pools
+from bats.master.queries.pools.pool_history import replayed_pools
 from bats.master.service.bags.side_by_side import SideBySide
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.worker import Worker
@@ -95,6 +95,9 @@ class Pools:
                     log.warning("worker did not come back", machine=one.id)
                     keeper.machines.silent(one.id)
 
+    def kept(self) -> list[StandingPool]:
+        return [keeper.pool for keeper in self.keepers.values()]
+
     # --- what workers tell ------------------------------------------------------------------------
 
     def of(self, machine: MachineId) -> PoolKeeper | None:
@@ -115,6 +118,3 @@ class Pools:
         keeper = self.of(machine)
         if keeper is not None and machine in keeper.pool.machines:
             keeper.machines.silent(machine)
-
-    def snapshot(self) -> Mapping[str, StandingPool]:
-        return {keeper.pool.rules.name: keeper.pool for keeper in self.keepers.values()}

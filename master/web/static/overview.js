@@ -3,11 +3,11 @@
 import { byId, cell, clock, count, duration, element, money, table } from "./parts.js";
 
 const MOST_ENDED = 5; // the others are in the list above, and counted
-const known = { rows: "", caps: "", owners: "" };
+const known = { rows: "", caps: "", owners: "", pools: "" };
 
 // `chosen` is the bag that is shown below; `open` shows another one.
-export function show({ bags, caps = [], machines = [] }, chosen, open) {
-  byId("overview").hidden = bags.length < 2 && !caps.length;
+export function show({ bags, caps = [], machines = [], pools = [] }, chosen, open) {
+  byId("overview").hidden = bags.length < 2 && !caps.length && !pools.length;
   const ended = bags.filter((bag) => bag.ended !== null);
   const hidden = new Set(ended.slice(0, -MOST_ENDED).map((bag) => bag.bag));
   const listed = bags.filter((bag) => !hidden.has(bag.bag)).toReversed();
@@ -26,6 +26,55 @@ export function show({ bags, caps = [], machines = [] }, chosen, open) {
       ["Tasks, places", "number"], ["Cost", "number"], ...(shared ? [["Shared by"]] : [])]);
     byId("owners").replaceChildren(...machines.map((one) => owner(one, shared)));
   });
+  byId("pools").hidden = !pools.length;
+  changed("pools", pools, () => byId("pools").replaceChildren(...pools.flatMap(pool)));
+}
+
+// Where supply is below demand and where above: the two ways of a pool to be of the wrong size.
+function pool(one) {
+  const there = one.kinds.reduce((sum, kind) => sum + kind.starting + kind.working + kind.idle + kind.leaving, 0);
+  const wanted = one.kinds.reduce((sum, kind) => sum + kind.wanted, 0);
+  const limits = one.limits.map((limit) =>
+    `${money(limit.committed, one.currency)} of ${money(limit.amount, one.currency)} for the ${limit.period}`);
+  const cost = `${money(one.spent, one.currency)} so far, ${money(one.reserved, one.currency)} reserved`;
+  return [
+    element("h3", {}, `Pool ${one.name}: ${count(there)} of ${count(one.most)} machines`),
+    element("p", {}, `${one.scaler} wants ${count(wanted)}; ${count(one.demand)} to run, `
+      + `${count(one.supply)} places. ${[cost, ...limits].join("; ")}.`),
+    ...curves(one.moments),
+    element("p", { className: "small" }, one.why),
+  ];
+}
+
+const WIDE = 600, HIGH = 110;
+
+function curves(moments) {
+  if (moments.length < 2) return [];
+  const begin = moments[0].at, lasted = Math.max(1e-9, moments.at(-1).at - begin);
+  const most = Math.max(1, ...moments.map((one) => Math.max(one.demand, one.supply)));
+  const x = (at) => (WIDE * (at - begin)) / lasted;
+  const y = (value) => HIGH - 1 - ((HIGH - 2) * value) / most;
+  const steps = (key) => moments.map((one, k) =>
+    `${k ? `H${x(one.at).toFixed(1)}V` : `M${x(one.at).toFixed(1)} `}${y(one[key]).toFixed(1)}`).join("");
+  const wrong = (of) => moments.slice(0, -1).map((one, k) => of(one) <= 0 ? ""
+    : `M${x(one.at).toFixed(1)} ${y(one.demand).toFixed(1)}H${x(moments[k + 1].at).toFixed(1)}V${y(one.supply).toFixed(1)}H${x(one.at).toFixed(1)}Z`)
+    .join("");
+  const said = `Demand and supply over the last ${duration(lasted)}, up to ${count(most)}`;
+  const drawing = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": said,
+    preserveAspectRatio: "none", class: "pool-curves" },
+    svg("path", { class: "short", d: wrong((one) => one.demand - one.supply) }),
+    svg("path", { class: "over", d: wrong((one) => one.supply - one.demand) }),
+    svg("path", { class: "demand", d: steps("demand") }), svg("path", { class: "supply", d: steps("supply") }));
+  const keys = [["demand", "tasks to run"], ["supply", "places"], ["short", "too few"], ["over", "too many"]]
+    .map(([kind, words]) => element("span", {}, element("i", { className: `pool-key ${kind}` }), words));
+  return [drawing, element("p", { className: "small pool-keys" }, `${said}: `, ...keys)];
+}
+
+function svg(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
 }
 
 // What is about to be pressed is not replaced for nothing.

@@ -1,0 +1,1 @@
+"""Questions about pools: how they stand, and how near they came to what was wanted."""
