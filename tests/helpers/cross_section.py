@@ -3,6 +3,7 @@
 `--cross-section` is how scripts/check-wheel says that a wheel's files are the checkout's. What may
 differ there all the same is how they are found, started and shipped: the rooms that do so are
 tested whole, of the others each module of tests is imported and shows that what it is about runs.
+What is in no wheel is left out.
 """
 
 from itertools import groupby
@@ -12,6 +13,7 @@ import pytest
 
 WHOLE: Final = frozenset({"cli", "clouds", "deploy", "e2e", "report", "tests", "web"})
 """Folders of tests: of programs, of what is started elsewhere, of what reads files beside it."""
+NONE: Final = frozenset({"scripts", "testbeds", "workloads"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +28,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out: list[pytest.Item] = []
     for path, of_module in groupby(items, lambda item: item.path):
         first, *others = of_module
-        kept.append(first)
-        (kept if path.parent.name in WHOLE else left_out).extend(others)
+        room = path.parent.name
+        (left_out if room in NONE else kept).append(first)
+        (kept if room in WHOLE else left_out).extend(others)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

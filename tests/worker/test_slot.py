@@ -44,6 +44,19 @@ def test_what_a_task_left_is_put_aside_however_long_the_folder_was_empty(
     assert not any(Path(slot.scratch).iterdir())
 
 
+def test_a_folder_that_stays_as_it_is_is_soon_not_listed_any_more(
+    slot: Slot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(slot.scratch, ns=(LONG_AGO, LONG_AGO | 1))  # a time that only a fine clock tells
+    looks = []
+    listed = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looks.append(path) or listed(path))
+    assert slot.clear_scratch() is None
+    time.sleep(0.06)
+    assert [slot.clear_scratch() for _ in range(4)] == [None] * 4
+    assert len(looks) == 2
+
+
 def test_a_folder_that_the_task_deleted_is_made_again(slot: Slot) -> None:
     Path(slot.scratch).rmdir()
     assert slot.clear_scratch() is None

@@ -19,7 +19,9 @@ from bats.worker.control_groups import Group
 from bats.worker.tasks.tether import Tether
 
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-_COARSEST_CLOCK_NS: Final = 3_000_000_000  # between two times that a file system tells apart
+_TICK_NS: Final = 10_000_000  # of a kernel's clock: a finer one of files goes on so often
+_FINE_SECONDS: Final = 0.05  # between two times that such a file system tells apart
+_COARSE_SECONDS: Final = 3.0  # and any other
 
 Actions = list[tuple[int, int, int]]
 
@@ -36,7 +38,9 @@ class Slot:
         self.scratch_bytes = os.fsencode(self.scratch)
         self._scratch_folder = Path(self.scratch)
         self._scratch_folder.mkdir(mode=0o700)
-        self._empty_since = -1  # the folder's time of change, when it was seen to be empty
+        self._changed = -1  # the folder's time of change, when it was first seen to be empty
+        self._seen = 0.0  # and when that was, on our clock
+        self._trusted = False  # any change since would bear another time
         self.tether = Tether(news)
         self.group = group
         self.stdin = -1
@@ -68,14 +72,12 @@ class Slot:
     def clear_scratch(self) -> str | None:
         """An empty scratch folder again. Returns where the old content went, to be deleted."""
         try:
-            changed = self._scratch_folder.stat().st_mtime_ns
-            if changed == self._empty_since:
+            changed = os.stat(self.scratch).st_mtime_ns  # noqa: PTH116
+            if changed == self._changed and self._trusted:
                 return None  # the usual case, told with one system call instead of six
             with os.scandir(self.scratch) as content:
                 if next(content, None) is None:
-                    # Trusted next time, unless a change right now could bear the same time.
-                    old = time.time_ns() - changed > _COARSEST_CLOCK_NS
-                    self._empty_since = changed if old else -1
+                    self._note(changed)
                     return None
             self._trash += 1
             trash = f"{self._base}.trash{self._trash}"
@@ -84,6 +86,14 @@ class Slot:
             trash = None
         self._scratch_folder.mkdir(mode=0o700)
         return trash
+
+    def _note(self, changed: int) -> None:
+        """Note that the folder is empty. What changes it now may yet bear the same time."""
+        now = time.monotonic()
+        if changed != self._changed:
+            self._changed, self._seen = changed, now
+        apart = _FINE_SECONDS if changed % _TICK_NS else _COARSE_SECONDS
+        self._trusted = now - self._seen > apart
 
     def close(self) -> None:
         for file in (self.stdout, self.stderr, self.stdin):
