@@ -83,11 +83,12 @@ def _promise(told: Account) -> str:
     ended = run.ended_at or run.now
     if promise is not None and promise.schedule is not None:
         offer = promise.schedule
+        took = duration(ended - promise.at - run.stood_still)
         after = Money(max(0, run.spent - promise.committed))
         rows = [
             ("price, from the choice on", _amount(told, offer.cost), _amount(told, after)),
             ("time, from the choice on", duration(offer.makespan_seconds),
-             duration(ended - promise.at)),
+             took),
         ]  # fmt: skip
         if offer.bounds:
             sure = f"{100 * offer.bounds.confidence:.0f} %"
@@ -95,7 +96,7 @@ def _promise(told: Account) -> str:
                 (f"price at {sure}", f"at most {_amount(told, offer.bounds.cost)}",
                  _amount(told, after)),
                 (f"time at {sure}", f"at most {duration(offer.bounds.makespan_seconds)}",
-                 duration(ended - promise.at)),
+                 took),
             ]  # fmt: skip
     if run.budget is None and run.limit is not None:
         rows.append(("all of it, the limit", _amount(told, run.limit), _amount(told, run.spent)))

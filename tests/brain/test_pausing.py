@@ -255,6 +255,21 @@ def test_resumed_it_goes_on_and_tries_again_what_had_failed() -> None:
     assert sent(out)
 
 
+def test_the_time_in_which_it_stood_still_is_told_be_it_paused_or_ended() -> None:
+    bench = working()
+    bench.fail_until_paused()
+    bench(Resumed(), bench.now + 5 * HOUR)
+    assert view(bench.run, bench.now).stood_still == 5 * HOUR
+    bench(Cancelled("the user had enough"))
+    bench.clear()
+    ended = bench.run.ended_at
+    assert ended is not None
+    tasks = [TaskId(k) for k, state in enumerate(bench.run.tasks.states) if state != TaskState.DONE]
+    bench(Retried(tuple(tasks)), ended + HOUR)
+    assert bench.run.ended_at is None
+    assert view(bench.run, bench.now).stood_still == 6 * HOUR
+
+
 def test_machines_that_are_still_there_are_used_at_once_when_it_is_resumed() -> None:
     bench = working()
     bench.fail_until_paused()

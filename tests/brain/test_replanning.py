@@ -35,7 +35,7 @@ def test_a_machine_that_was_lost_is_replaced_and_its_user_is_told_why(prudence: 
     bench.join(2, 0)
     out = bench(Gone(ONE, 600, Cause.PREEMPTED, "taken away"), 600)
     assert bought(out) == {0: 1}
-    assert told(out, "machine 1 (spot) is gone: taken away")
+    assert told(out, "spot 1 is gone: taken away")
     assert told(out, "a machine was lost: 2 spot")
 
 

@@ -185,6 +185,7 @@ class RunStatus(TypedDict, total=False):
     machines: list[MachineStatus]
     steps: list[StepStatus]  # of a workflow
     open: bool  # more tasks may come: all is for those known so far
+    stood_still: NotRequired[float]  # since the choice; a store of before has none
 
 
 class Status(RunStatus):

@@ -10,6 +10,7 @@ from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.common.offering import Offering
 from bats.master.brain.books.taskbook import Attempt
+from bats.master.brain.protocol.numbering import within_block
 
 LEASE_SECONDS: Final = 900.0
 """No machine should outlive its master by more, but for an ATU that is billed anyway."""
@@ -88,6 +89,11 @@ class Machine:
                 f"machine {self.id} cannot go from {self.state.value} to {to.value}"
             )
         self.state = to
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.offering.name} {within_block(self.id)}"
 
     @property
     def alive(self) -> bool:

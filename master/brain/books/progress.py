@@ -16,3 +16,7 @@ class Progress:
     forgiven: int = 0  # tasks that were given up before that
     waited_since: float = 0.0  # for machines of the sample: since it was resumed, or grew
     unasked: Money = NOTHING  # what the sample had cost when it was resumed without a budget
+    stood_still: float = 0.0  # so long since the schedule was chosen: paused, or ended and resumed
+
+    def went_on(self, stood_since: float, chosen_at: float, now: float) -> None:
+        self.stood_still += max(0.0, now - max(stood_since, chosen_at))

@@ -27,8 +27,8 @@ def bag_of(machine: MachineId) -> BagId:
 
 
 def within_block(machine: MachineId) -> int:
-    """Counts from 1: a short name for drawings of one bag."""
-    return (machine - BEFORE_BY_HAND if by_hand(machine) else machine) % _BLOCK
+    """Counts from 1; with its offering's name it is what people call a machine of one bag."""
+    return machine % _BLOCK % _OLD
 
 
 def by_hand(machine: MachineId) -> bool:

@@ -133,7 +133,7 @@ def choose(run: Run, chosen: Chosen) -> None:
     run.ledger.limit = _limit(run, by_rule, budget)
     run.choice.delta_n = 0 if by_rule is None else by_rule.delta_n
     run.choice.name = _called(run, by_rule, budget) or chosen.rule
-    run.choice.at = now
+    run.choice.at, run.progress.stood_still = now, 0.0
     run.choice.committed = run.provisioner.time.spent(run)
     run.choice.told, run.choice.asked = _told(run, by_rule), None
     run.choice.looks, run.choice.warned = [], False
@@ -232,8 +232,9 @@ def _revive(run: Run) -> None:
     for number, state in enumerate(run.tasks.states):
         if state == TaskState.DROPPED:
             run.tasks.retry(TaskId(number))
-    run.outcome = None
-    run.ended_at = None
+    if run.ended_at is not None:
+        run.progress.went_on(run.ended_at, run.choice.at, run.now)
+    run.outcome, run.ended_at = None, None
 
 
 # --- what is foretold --------------------------------------------------------------------------

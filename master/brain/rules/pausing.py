@@ -80,6 +80,9 @@ def rest(run: Run, machine: Machine) -> None:
 def resume(run: Run) -> None:
     """Go on. What failed alike is tried again: its cause should be mended."""
     paused, run.pause = run.pause, None
+    stood_since = run.ended_at if paused is None else paused.since
+    if stood_since is not None:
+        run.progress.went_on(stood_since, run.choice.at, run.now)
     if paused is None:
         return
     words = "resumed"

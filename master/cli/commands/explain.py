@@ -16,7 +16,14 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.bag_status import failure_lines, state_in_words
-from bats.master.cli.display.formatting import count, duration, mix, shortened, table
+from bats.master.cli.display.formatting import (
+    count,
+    duration,
+    machine_name,
+    mix,
+    shortened,
+    table,
+)
 from bats.master.cli.questions import ask, bag_argument
 
 PLAN = "plan"
@@ -110,13 +117,14 @@ def _task(story: replies.Task) -> str:
         since = f" for {duration(one['seconds'])}" if one["seconds"] is not None else ""
         why = ", as part of the sample" if one["sampling"] else ""
         lines.append(
-            f"  attempt {one['attempt']}: {one['state']}{since} on {one['cluster']} "
-            f"{one['machine']}{why}"
+            f"  attempt {one['attempt']}: {one['state']}{since} on "
+            f"{machine_name(one['cluster'], one['machine'])}{why}"
         )
     for ended in story["attempts"]:
         lines.append(
             f"  attempt {ended['attempt']}: {ended['outcome']} with exit code {ended['exit_code']} "
-            f"after {duration(ended['wall_seconds'])} on {ended['cluster']} {ended['machine']}"
+            f"after {duration(ended['wall_seconds'])} on "
+            f"{machine_name(ended['cluster'], ended['machine'])}"
         )
         if ended["outcome"] != "done" and ended["excerpt"]:
             lines += [f"    | {line}" for line in ended["excerpt"].strip().split("\n")[-5:]]

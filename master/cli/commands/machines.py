@@ -12,7 +12,7 @@ from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines, GetPools
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.formatting import amount, count, duration, table
+from bats.master.cli.display.formatting import amount, count, duration, machine_name, table
 from bats.master.cli.display.tables.elasticity_table import measures
 from bats.master.cli.display.tables.pool_table import pools_in_full
 from bats.master.cli.questions import ask, bag_argument, limits
@@ -123,8 +123,7 @@ def _text(facts: Shown, *, quiet: bool) -> str:
         return "\n".join(str(one["id"]) for one in found)
     rows = [
         (
-            one["id"],
-            one["offering"],
+            machine_name(one["offering"], one["id"]),
             one["state"] + (", leaving" if one.get("leaving") and one["state"] == "up" else ""),
             "" if one.get("done") is None else one["done"],
             duration(_paid(one)),
@@ -134,7 +133,7 @@ def _text(facts: Shown, *, quiet: bool) -> str:
         )
         for one in found
     ]
-    head = ("machine", "offering", "state", "done", "charged", "cost", "address", "because")
+    head = ("machine", "state", "done", "charged", "cost", "address", "because")
     told = table(head, rows) if rows else "The bag has had no machine yet."
     return "\n\n".join(filter(None, [told, _orphans_in_words(facts, quiet=False, short=True)]))
 

@@ -129,7 +129,9 @@ def failure_lines(facts: Status) -> list[str]:
     ]
     if rest := sum(one["tasks"] for one in kinds[_KINDS:]):
         lines.append(f"{rest:,} in other ways; bats results {facts['bag']} --failed")
-    return [f"{'failed' if not k else '':<9} {line}" for k, line in enumerate(lines)]
+    paused = facts.get("paused")  # others that failed are tried again, once it is resumed
+    head = "given up" if paused and paused["again"] else "failed"
+    return [f"{head if not k else '':<9} {line}" for k, line in enumerate(lines)]
 
 
 def state_of(facts: BagLine | Status) -> str:

@@ -71,3 +71,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def bar(share: float, width: int = 24) -> str:
     full = round(max(0.0, min(1.0, share)) * width)
     return "█" * full + "·" * (width - full)
+
+
+def machine_name(offering: str, number: int) -> str:
+    """What people call a machine: `large 4`. Its number, 1000004, also says whose it is."""
+    return f"{offering} {number % 1_000_000 % 500_000}"

@@ -51,8 +51,10 @@ def last_screen(facts: Ended) -> str:
         lines.append(said)
         if facts["ended_at"] is not None:
             cost = amount(max(0, facts["spent"] - facts["chosen_committed"]), currency)
-            took = duration(facts["ended_at"] - facts["chosen_at"])
-            lines.append(f"took      {cost} and {took} after the sample")
+            stood = facts.get("stood_still", 0.0)  # a store of before has none
+            took = duration(facts["ended_at"] - facts["chosen_at"] - stood)
+            rest = f", and stood still for {duration(stood)}" if stood else ""
+            lines.append(f"took      {cost} and {took} after the sample{rest}")
     lines.append(f"output    {facts['output_folder']}")
     lines.append(f"more      bats results {facts['bag']}; bats explain {facts['bag']}")
     return "\n".join(lines)

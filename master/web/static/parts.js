@@ -72,6 +72,9 @@ export function clock(seconds) {
     : `${time.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${short.slice(0, 5)}`;
 }
 
+// What people call a machine: large 4. Its number, 1000004, also says whose it is.
+export const machineName = ({ cluster, machine }) => `${cluster} ${machine % 1_000_000 % 500_000}`;
+
 export function memory(kib) {
   if (!kib) return "–";
   return kib < 1024 ? `${kib} KiB` : kib < 1048576 ? `${(kib / 1024).toFixed(1)} MiB` : `${(kib / 1048576).toFixed(2)} GiB`;

@@ -1,6 +1,6 @@
 // The table of results, one page at a time, and what is known of one task.
 
-import { ask, byId, cell, clock, count, draw, duration, element, facts, memory, table } from "./parts.js";
+import { ask, byId, cell, clock, count, draw, duration, element, facts, machineName, memory, table } from "./parts.js";
 
 const PAGE = 25;
 const PLOT_MS = 5000; // thousands of dots are not drawn anew with each result
@@ -95,7 +95,7 @@ function row(task) {
     cell(task.exit_code, "number"),
     cell(duration(task.wall_seconds), "number"),
     cell(memory(task.peak_kib), "number"),
-    cell(`${task.cluster} ${task.machine}`),
+    cell(machineName(task)),
     cell(parameters, "excerpt"),
     cell(Object.entries(task.values).map(([name, value]) => `${name}=${shown(value)}`).join(" "), "excerpt"),
     cell(task.excerpt.trim().split("\n").at(-1), "excerpt"));
@@ -114,11 +114,11 @@ export async function open(task) {
   facts(byId("task-facts"), [
     ["command", element("code", {}, story.command)],
     ...Object.entries(story.parameters),
-    ...story.running.map((one) => ["now", `attempt ${one.attempt} is ${one.state} on ${one.cluster} ${one.machine}`
+    ...story.running.map((one) => ["now", `attempt ${one.attempt} is ${one.state} on ${machineName(one)}`
       + (one.seconds === null ? "" : ` for ${duration(one.seconds)}`)]),
     ...story.attempts.map((one) => [`attempt ${one.attempt}`,
       `${one.outcome.replace("_", " ")}, exit code ${one.exit_code}, ${duration(one.wall_seconds)} on `
-      + `${one.cluster} ${one.machine}, began ${clock(state.began + one.started)}, `
+      + `${machineName(one)}, began ${clock(state.began + one.started)}, `
       + `CPU ${duration(one.user_seconds + one.system_seconds)}, memory ${memory(one.peak_kib)}`]),
   ]);
   byId("task").showModal();

@@ -56,7 +56,7 @@ def _adopt_manual(run: Run, event: Joined) -> Machine | None:
     if run.phase in (Phase.ENDING, Phase.ENDED):
         return None
     if not run.ledger.reserve(machine.id, offering.price * machine.atus):  # type: ignore[arg-type]
-        run.say(f"machine {machine.id} is turned away: {whose_money(run)} does not cover it")
+        run.say(f"{machine.name} is turned away: {whose_money(run)} does not cover it")
         return None
     run.pool.add(machine)
     return machine
@@ -89,7 +89,7 @@ def silent(run: Run, event: Silent) -> None:
         machine.move(MachineState.SILENT)
         run.pool.hungry.pop(machine.id, None)
         run.pool.idle.pop(machine.id, None)
-        run.say(f"machine {machine.id} is silent; its tasks go to others")
+        run.say(f"{machine.name} is silent; its tasks go to others")
         dispatch.on_machine_lost(run, machine, Cause.FAILED)
         if machine.offering.free:
             hiring.stop(run, machine, "not heard of")
@@ -102,8 +102,7 @@ def announced(run: Run, event: Announced) -> None:
         return
     machine.draining = event.reason
     run.pool.hungry[machine.id] = None
-    name = machine.offering.name
-    run.say(f"machine {machine.id} ({name}) gets no more tasks: {event.reason}")
+    run.say(f"{machine.name} gets no more tasks: {event.reason}")
     if run.phase is Phase.EXECUTING:
         replanning.replan(run, "a machine is taken away")
 
@@ -116,12 +115,12 @@ def found(run: Run, event: Found) -> None:
     if run.phase not in dispatch.BUSY_PHASES:
         run.out.append(StopMachine(machine.id, "not needed any more"))
     elif hiring.take_back(run, machine, event.unpaid_since):
-        run.say(f"machine {machine.id} ({machine.offering.name}) was held to be gone and lives")
+        run.say(f"{machine.name} was held to be gone and lives")
         if run.pause is not None:
             hiring.stop(run, machine, pausing.REASON)
     else:
         reason = f"held to be gone, it lives, and {whose_money(run)} does not cover it"
-        run.say(f"machine {machine.id} ({machine.offering.name}) is stopped: {reason}")
+        run.say(f"{machine.name} is stopped: {reason}")
         run.out.append(StopMachine(machine.id, reason))
 
 
@@ -142,7 +141,7 @@ def gone(run: Run, event: Gone) -> None:
     hiring.settle(run, machine, event.at)
     if not asked and run.phase in dispatch.BUSY_PHASES:
         why = event.detail or event.cause.value
-        run.say(f"machine {machine.id} ({c.offering.name}) is gone: {why}")
+        run.say(f"{machine.name} is gone: {why}")
         if run.phase is Phase.SAMPLING and not run.pool.living[c.index]:
             hiring.start(run, c.index, 1)
         elif run.phase is Phase.EXECUTING:

@@ -87,6 +87,6 @@ def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
                 attempt.given_up_at = run.now
                 run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
         elif run.now >= attempt.given_up_at + GRACE_SECONDS:
-            run.say(f"machine {machine.id} ({machine.offering.name}) does not answer any more")
+            run.say(f"{machine.name} does not answer any more")
             hiring.stop(run, machine, "does not answer any more")
             return

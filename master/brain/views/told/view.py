@@ -112,6 +112,7 @@ class RunView:
     machines: tuple[MachineView, ...]
     steps: tuple[StepView, ...] = ()  # of a workflow
     open: bool = False  # more tasks may come: all is for those known so far
+    stood_still: float = 0.0  # so long since the schedule was chosen
 
 
 def view(run: Run, now: float) -> RunView:
@@ -172,6 +173,7 @@ def view(run: Run, now: float) -> RunView:
         machines=machines,
         steps=_steps(run),
         open=run.open and run.phase not in (Phase.ENDING, Phase.ENDED),
+        stood_still=run.progress.stood_still,
     )
 
 
