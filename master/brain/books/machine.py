@@ -92,7 +92,7 @@ class Machine:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name that people know it by."""
         return f"{self.offering.name} {within_block(self.id)}"
 
     @property

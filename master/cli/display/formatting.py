@@ -74,5 +74,5 @@ def bar(share: float, width: int = 24) -> str:
 
 
 def machine_name(offering: str, number: int) -> str:
-    """What people call a machine: `large 4`. Its number, 1000004, also says whose it is."""
+    """The name that people know a machine by, `large 4`; its number, 1000004, says whose it is."""
     return f"{offering} {number % 1_000_000 % 500_000}"
