@@ -29,7 +29,7 @@ from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.rules import capping, choosing, dispatch, monitoring, pausing
 from bats.master.brain.rules.by_event import RULES
 from bats.master.brain.rules.following_up import follow_up
-from bats.master.brain.rules.machines import shares
+from bats.master.brain.rules.machines import borrowing, lending, shares
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
 from bats.master.brain.views.order.bag_course import course, task_seconds
@@ -134,6 +134,41 @@ class Engine:
         """The number of places that its tasks fill there."""
         known = self.run.pool.machines.get(machine)
         return len(known.active) if known else 0
+
+    @property
+    def lends(self) -> bool:
+        """True if others may use paid time that it has no use for."""
+        return self.run.lends
+
+    def spare(self) -> dict[MachineId, lending.Spare]:
+        """The machines of its own that others may use as far as it does not."""
+        return lending.spare(self.run)
+
+    def cluster_of(self, machine: MachineId) -> int:
+        return self.run.pool.machines[machine].cluster
+
+    @property
+    def keeps_for_others(self) -> bool:
+        """True if its tasks are settled, and it has machines only for what other bags use of them.
+
+        Others may depend on it as on one that is over.
+        """
+        alive = self.run.pool.alive() if self.run.phase is Phase.ENDING else []
+        return bool(alive) and len(self.spare()) == len(alive)
+
+    @property
+    def borrowed(self) -> tuple[MachineId, ...]:
+        """The machines that it has of other bags."""
+        return tuple(self.run.pool.borrowed)
+
+    def fits(self, cluster: int, until: float) -> bool:
+        """True if a task of it should end on a machine of that kind by then."""
+        return borrowing.fits(self.run, cluster, until)
+
+    def works_on(self, machine: MachineId) -> bool:
+        """True if a task of it is there, be it only that its files are awaited."""
+        known = self.run.pool.machines.get(machine)
+        return known is not None and any(known.attempts())
 
     @property
     def order(self) -> Order:
@@ -242,6 +277,9 @@ class Engine:
             c.held_back = False
         told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
         ours.run.choice.offered = told
+        for machine in list(ours.run.pool.borrowed.values()):
+            borrowing.give_back(ours.run, machine)
+        ours.run.lends = False
         ours.run.ledger.allowance = None  # nobody would tell it when there is more
         if run.phase is Phase.EXECUTING:
             choosing.bind(ours.run, told)
@@ -265,7 +303,7 @@ class Engine:
         run.tasks.check()
         run.ledger.check()
         on_machines = 0
-        for machine in run.pool.alive():
+        for machine in run.pool.working():
             for attempt in machine.attempts():
                 on_machines += 1
                 if attempt not in run.tasks.running.get(attempt.task, ()):

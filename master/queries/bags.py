@@ -74,7 +74,7 @@ async def wait(question: Question, want: AwaitNews) -> replies.News:
         at_work = bags.loaded.get(number)
         if at_work is None and number not in bags.known:
             break  # ended
-        if at_work is not None and (at_work.revision > seen or at_work.engine.over):
+        if at_work is not None and (at_work.revision > seen or _is_over(at_work)):
             break
         news = bags.changed if at_work is None else at_work.changed
         try:
@@ -119,6 +119,7 @@ def _told(
     }
     if running is not None and view is not None:
         run = running.engine.headline()
+        facts["state"] = _outcome_of_lender(running) or row.state
         facts["phase"] = run.phase.value
         facts["done"] = run.done
         facts["failed"] = run.counts[TaskState.FAILED]
@@ -147,7 +148,23 @@ def status_at_work(at_work: KnownBag) -> replies.Status:
     now = 0.0 if at_work.engine.over else at_work.clock()
     facts: replies.RunStatus = plain(at_work.engine.view(now))
     facts["paused"] = _paused(bag.id, facts["paused"], bag.settings.currency)
-    return {**_of_bag(bag), **facts, "over": at_work.engine.over or bag.state not in OPEN}
+    told: replies.Status = {**_of_bag(bag), **facts}
+    told["over"] = _is_over(at_work) or bag.state not in OPEN
+    if outcome := _outcome_of_lender(at_work):
+        told["state"] = outcome
+    return told
+
+
+def _is_over(at_work: KnownBag) -> bool:
+    """True of one, too, that has ended and keeps machines for what others use of them."""
+    return at_work.engine.over or at_work.engine.keeps_for_others
+
+
+def _outcome_of_lender(at_work: KnownBag) -> str:
+    if not at_work.engine.keeps_for_others:
+        return ""
+    outcome = at_work.engine.headline().outcome
+    return outcome.value if outcome else ""
 
 
 def _status_unbegun(bag: Bag, waits_for: Sequence[BagId]) -> replies.Status:

@@ -1,7 +1,7 @@
 """Several bags in virtual time: an engine each, one household above them, common machines."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 
 from bats.common.capacity.resources import Resources
@@ -16,7 +16,8 @@ from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Answer, Notice, Opened, Spent
 from bats.master.brain.household.placements import USUAL
-from bats.master.brain.protocol.events import Event, Granted, Joined
+from bats.master.brain.protocol.events import Borrowed, Event, Granted, Joined
+from bats.master.brain.protocol.numbering import bag_of, before_first, by_hand
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import NEVER, Agenda, Conditions, Runtimes, Simulation
 
@@ -65,9 +66,10 @@ class Together:
         caps: Sequence[Cap] = (),
         epoch: float = 0.0,
         placement: str = USUAL,
+        lending: bool = True,
     ) -> None:
         """`epoch` is when it begins, in seconds of the calendar."""
-        self.household = Household(sharing, placement_name=placement)
+        self.household = Household(sharing, placement_name=placement, lending=lending)
         self.bags: dict[BagId, Simulation] = {}
         self.notices: list[tuple[float, Notice]] = []
         self.answers: list[list[Answer]] = []
@@ -105,13 +107,15 @@ class Together:
         if not seconds:
             return
         for bag, simulation in self.bags.items():
-            running = sum(simulation.running(machine) for machine in self._neighbours.machines)
+            common = filter(by_hand, self._neighbours.machines)
+            running = sum(simulation.running(machine) for machine in common)
             self.slot_seconds[bag] += running * seconds
 
     def _open(self, bag: BagId) -> None:
         submission = self._submitted[bag]
+        settings = replace(submission.settings, numbers_after=before_first(bag))
         simulation = self.bags[bag] = Simulation(
-            submission.settings,
+            settings,
             submission.runtimes,
             submission.conditions,
             self._seed + bag,
@@ -159,7 +163,11 @@ class Together:
     def _check_books(self) -> None:
         self.household.check()
         for machine, size in self._neighbours.machines.items():
-            running = [(one.running(machine), one.settings.task) for one in self.bags.values()]
+            running = [
+                (one.running(machine), one.settings.task)
+                for bag, one in self.bags.items()
+                if bag != bag_of(machine)  # the size is what that leaves
+            ]
             cpus = sum(count * task.cpus for count, task in running)
             memory = sum(count * task.memory_bytes for count, task in running)
             gpus = sum(count * task.gpus for count, task in running)
@@ -209,7 +217,16 @@ class _Door:
             return
         if isinstance(event, Granted):
             self._simulation.put(event.machine, 0, event.slots)
+        elif isinstance(event, Borrowed):
+            self._simulation.put(event.machine, event.cluster, event.slots)
         self._simulation.deliver(event, self._world.now - self.began)
+
+    def size(self, machine: MachineId) -> Resources:
+        """As many CPUs as its tasks take that have room there."""
+        settings = self._simulation.settings
+        offering = settings.offerings[self.engine.cluster_of(machine)]
+        cpus = offering.slots * settings.task.cpus
+        return Resources(cpus, offering.memory_bytes, offering.gpus)
 
     def join(self, machine: MachineId, places: int) -> None:
         offerings = self._simulation.settings.offerings

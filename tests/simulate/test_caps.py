@@ -186,7 +186,7 @@ def keeps(seed: int, sharing: str, count: int = 10) -> Together:
     days = spent_by_day(world)
     assert max(days.values(), default=NOTHING) <= caps[0].amount
     for number, one in world.bags.items():
-        settings = bags[number - 1].settings
+        settings = one.settings
         one.engine.check()
         assert settings.budget is None or one.engine.committed <= settings.budget
         again = Engine(settings, bags[number - 1].runtimes)

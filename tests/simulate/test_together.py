@@ -187,7 +187,7 @@ def test_every_bag_is_done_and_each_journal_says_alone_what_was_decided(
             for cluster, since, left in simulation.history.uptimes.values()
         )
         assert ledger.settled == spent
-        again = Engine(bags[number - 1].settings, bags[number - 1].runtimes)
+        again = Engine(simulation.settings, bags[number - 1].runtimes)
         commands = [again.handle(event, now) for now, event in simulation.history.events]
         assert commands == simulation.history.commands
     household = Household(sharing)

@@ -52,12 +52,14 @@ class Machine:
         "id",
         "joined_at",
         "leaving",
+        "lent_until",
         "nr",
         "offering",
         "queued",
         "requested_at",
         "slots",
         "state",
+        "unwanted",
     )
 
     def __init__(
@@ -75,6 +77,8 @@ class Machine:
         self.entered = 0  # ATUs of lives that have ended
         self.nr = 0  # ATUs that the plan still has for it beyond the reserved ones
         self.leaving = False  # at the end of its reserved ATUs
+        self.unwanted = False  # no other bag has a use for what its paid time has left
+        self.lent_until: float | None = None  # another bag pays for it, until then at most
         self.draining = ""  # why it gets no more tasks: the provider takes it away soon
         self.active: dict[TaskId, Attempt] = {}
         self.queued: deque[Attempt] = deque()
@@ -124,6 +128,8 @@ class Machine:
 
     def idle_until(self, now: float) -> float:
         """The time until which it costs nothing more if it does nothing."""
+        if self.lent_until is not None:
+            return self.lent_until
         return min(self.stop_by(now), self.billed_until(now) - self.offering.boundary_seconds)
 
     @property

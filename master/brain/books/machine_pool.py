@@ -8,11 +8,14 @@ from bats.master.brain.books.machine import Machine
 
 
 class MachinePool:
-    __slots__ = ("_order", "alarms", "hungry", "idle", "last_machine", "living", "machines")
+    __slots__ = (
+        "_order", "alarms", "borrowed", "hungry", "idle", "last_machine", "living", "machines",
+    )  # fmt: skip
 
     def __init__(self, clusters: int, last_machine: MachineId) -> None:
         self.machines: dict[MachineId, Machine] = {}
         self.living: list[dict[MachineId, Machine]] = [{} for _ in range(clusters)]
+        self.borrowed: dict[MachineId, Machine] = {}  # that other bags pay for: in no plan
         self.hungry: dict[MachineId, None] = {}  # just got a free slot: to be filled
         self.idle: dict[MachineId, None] = {}  # had a free slot and there was nothing for it
         self.alarms: list[tuple[float, int, MachineId]] = []  # when to look at a machine again
@@ -32,8 +35,20 @@ class MachinePool:
         self.hungry.pop(machine.id, None)
         self.idle.pop(machine.id, None)
 
+    def borrow(self, machine: Machine) -> None:
+        self.machines[machine.id] = self.borrowed[machine.id] = machine
+
+    def give_back(self, machine: Machine) -> None:
+        del self.borrowed[machine.id]
+        self.hungry.pop(machine.id, None)
+        self.idle.pop(machine.id, None)
+
     def alive(self) -> list[Machine]:
         return [machine for group in self.living for machine in group.values()]
+
+    def working(self) -> list[Machine]:
+        """Those that live, and those that other bags pay for."""
+        return [*self.alive(), *self.borrowed.values()]
 
     def staying(self, cluster: int) -> list[Machine]:
         return [m for m in self.living[cluster].values() if m.staying]

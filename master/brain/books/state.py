@@ -166,6 +166,7 @@ class Run:
         self.cap = Allotted(None)  # of what other bags leave of a cap it was told last
         self.waits_for_cap = False  # nothing is left of it, which the user has been told
         self.short_of_money = False  # the user has been told that the budget will not do
+        self.lends = False  # paid time that it has no use for goes to other bags
         self.order = Order.RANDOM  # in which ready tasks are begun
         self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on

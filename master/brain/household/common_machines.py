@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
-from bats.common.messages import BagId, MachineId
+from bats.common.messages import BagId
+from bats.master.brain.household.notices import Came
 
 
 class Group(NamedTuple):
@@ -25,12 +26,13 @@ class CommonMachine:
     One that takes no tasks ends those it has: nobody is granted anything of it.
     """
 
-    __slots__ = ("fills", "granted", "group", "id", "slots", "takes")
+    __slots__ = ("fills", "granted", "group", "id", "paid_by", "slots", "takes", "until")
 
-    def __init__(self, machine: MachineId, size: Resources, kind: str) -> None:
-        self.id = machine
-        self.slots = size.cpus
-        self.group = Group(kind, size)
+    def __init__(self, came: Came) -> None:
+        self.id = came.machine
+        self.slots = came.slots
+        self.group = Group(came.kind, came.size)
+        self.paid_by, self.until = came.paid_by, came.until
         self.granted: dict[BagId, int] = {}
         self.fills: dict[BagId, int] = {}
         self.takes = True

@@ -23,7 +23,7 @@ class CommonSlots:
 
     def came(self, notice: Came) -> None:
         self.went(notice.machine)
-        machine = CommonMachine(notice.machine, notice.size, notice.kind)
+        machine = CommonMachine(notice)
         self.machines[machine.id] = machine
         self._groups.setdefault(machine.group, {})[machine.id] = machine
         self.count += machine.slots
@@ -89,7 +89,11 @@ class CommonSlots:
             machines = [one for one in alike.values() if one.takes]
             if len(machines) < len(alike):
                 self._withdraw_all([one for one in alike.values() if not one.takes], changed)
-            members = [one for one in self._members.bags.values() if _takes(one, group)]
+            members = [
+                one
+                for one in self._members.bags.values()
+                if _takes(one, group) or one.granted[group]
+            ]
             slots = sum(one.slots for one in machines)
             claims = [
                 self._claim(one, max(0, one.needs - had[one.bag]), group, len(machines), now)
@@ -97,7 +101,7 @@ class CommonSlots:
             ]
             wanted = dict(policy.share(slots, claims))
             _round_up(wanted, slots, claims)
-            _leave_the_rest(wanted, slots, group, members)
+            _leave_the_rest(wanted, slots, group, [one for one in members if _takes(one, group)])
             self._withdraw(machines, wanted, changed)
             self._give(machines, wanted, changed)
             for claim in claims:
@@ -119,7 +123,7 @@ class CommonSlots:
     def _claim(self, member: Member, tasks: int, group: Group, machines: int, now: float) -> Claim:
         """The claim of a bag to so many machines: to no more than they hold of its tasks."""
         width = group.size.width(member.task)
-        fit = min(tasks, machines * group.size.holds(member.task))
+        fit = min(tasks, machines * group.size.holds(member.task)) if _takes(member, group) else 0
         needs = min(fit * width, machines * group.size.cpus)
         return self._members.claim(member, needs, width, now)
 

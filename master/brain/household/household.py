@@ -32,6 +32,7 @@ from bats.master.brain.household.notices import (
     Opened,
     Placed,
     Progressed,
+    Runs,
     Takes,
     TimePassed,
     Uses,
@@ -54,6 +55,8 @@ class MachineShares:
     kind: str
     slots: int
     granted: Mapping[BagId, int]
+    paid_by: BagId | None  # the bag that lends it
+    until: float  # of the calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,11 @@ class Household:
         sharing: str = "fair",
         user_weights: Mapping[str, float] | None = None,
         placement_name: str = USUAL,
+        *,
+        lending: bool = True,
     ) -> None:
         self.sharing = sharing
+        self.lending = lending  # paid time that a bag has no use for is there for others
         self.now = 0.0
         self._policy = SHARINGS[sharing]()
         self.placement = placement(placement_name)
@@ -170,7 +176,9 @@ class Household:
                 for m in self._members.bags.values()
             ),
             tuple(
-                MachineShares(one.id, one.group.kind, one.slots, dict(one.granted))
+                MachineShares(
+                    one.id, one.group.kind, one.slots, dict(one.granted), one.paid_by, one.until
+                )
                 for one in self._slots.machines.values()
             ),
             self._caps.view(),
@@ -213,6 +221,10 @@ class Household:
 
     def _came(self, notice: Came) -> None:
         self._slots.came(notice)
+
+    def _runs(self, notice: Runs) -> None:
+        if member := self._members.bags.get(notice.bag):
+            member.takes = frozenset(notice.kinds)
 
     def _went(self, notice: Went) -> None:
         self._slots.went(notice.machine)
@@ -304,6 +316,7 @@ _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {
     Weighed: Household._weighed,  # noqa: SLF001
     Closed: Household._closed,  # noqa: SLF001
     Came: Household._came,  # noqa: SLF001
+    Runs: Household._runs,  # noqa: SLF001
     Went: Household._went,  # noqa: SLF001
     Takes: Household._takes,  # noqa: SLF001
     Fills: Household._fills,  # noqa: SLF001

@@ -18,6 +18,7 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.household.cap import Cap
 from bats.master.brain.household.common_machines import slots_of, tasks_in
 from bats.master.brain.household.household import Household
+from bats.master.brain.household.loans import Loans
 from bats.master.brain.household.notices import (
     Allowance,
     Answer,
@@ -60,6 +61,10 @@ class Door(Protocol):
 
     def deliver(self, event: Event) -> None:
         """Let it happen to the bag."""
+        ...
+
+    def size(self, machine: MachineId) -> Resources:
+        """All that a machine has which the bag pays for."""
         ...
 
     def join(self, machine: MachineId, places: int) -> None:
@@ -106,6 +111,7 @@ class Neighbour:
     uses: dict[int, tuple[int, int]] = field(default_factory=dict)
     course: Course | None = None
     committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
+    borrows: tuple[str, ...] = ()  # kinds of machines of other bags that it can use
 
 
 @dataclass(slots=True)
@@ -130,7 +136,8 @@ class Neighbours:
         self.witness: Callable[[float, Notice, list[Answer]], None] | None = None
         self._clock = clock
         self._wake = wake  # calls `time_passed` at that time
-        self._bags: dict[BagId, Neighbour] = {}
+        self.bags: dict[BagId, Neighbour] = {}
+        self.loans = Loans(self)
         self._accounts: dict[BagId, Account] = {}
         self._notices: deque[Notice] = deque()
         self._answers: deque[Iterator[Answer]] = deque()
@@ -142,15 +149,17 @@ class Neighbours:
         """Before they begin or go on, so that they are told first what they may have."""
         for told, door, places in bags:
             opened = replace(told, began=door.began, order=door.engine.order)
-            self._bags[opened.bag] = neighbour = Neighbour(door, opened, places)
+            self.bags[opened.bag] = neighbour = Neighbour(door, opened, places)
             self._notices.append(opened)
             for cluster, (place, most) in places.items():
                 limit = door.engine.limit(cluster)
                 uses = neighbour.uses[cluster] = door.engine.appetite(cluster)
                 self._notices.append(Uses(opened.bag, place, *uses, most, limit))
-        for bag in list(self._bags):
+        self.loans.agree()
+        for bag in list(self.bags):
             self._ask(bag)  # alone a bag was asked for less
         self._run()
+        self.loans.forget_strays()
         for told, door, _ in bags:
             if not self.household.since and door.engine.allowance is not None:
                 self._allow(told.bag, Allowance(told.bag, None))  # it ran under a cap
@@ -172,10 +181,12 @@ class Neighbours:
             self.tell(Takes(machine, takes))
 
     def close(self, bag: BagId) -> None:
-        if bag in self._bags:
+        if bag in self.bags:
             self._count()
-            del self._bags[bag]
+            self.loans.close(bag, self.bags[bag])
+            del self.bags[bag]
             self.tell(Closed(bag))
+            self.loans.agree()
 
     def weigh(self, bag: BagId, weight: float, priority: int) -> None:
         self.tell(Weighed(bag, weight, priority))
@@ -183,7 +194,7 @@ class Neighbours:
     def place(self, placement: str) -> None:
         """Let the placement of this name decide from now on. Raises UsageError for none."""
         self.tell(Placed(placement))
-        for bag in list(self._bags):
+        for bag in list(self.bags):
             self.look(bag)
 
     def came(self, machine: MachineId, size: Resources, kind: str = "") -> None:
@@ -191,11 +202,11 @@ class Neighbours:
         self.machines[machine] = size
         running = tuple(
             (bag, fills)
-            for bag, one in self._bags.items()
+            for bag, one in self.bags.items()
             if (fills := slots_of(one.door.engine.fills(machine), one.opened.task, size))
         )
         self.tell(Came(machine, size.cpus, kind, running, size.memory_bytes, size.gpus))
-        for bag in list(self._bags):
+        for bag in list(self.bags):
             self.look(bag)  # it was not asked for more than there was
 
     def went(self, machine: MachineId) -> None:
@@ -211,19 +222,17 @@ class Neighbours:
 
     def look(self, bag: BagId) -> None:
         """After each event of a bag: tell the household what it needs to know."""
-        if bag in self._bags:
+        if bag in self.bags:
             self._ask(bag)
             self._run()
 
     def _ask(self, bag: BagId) -> None:
-        one = self._bags[bag]
+        one = self.bags[bag]
         engine = one.door.engine
-        alone = len(self._bags) == 1
-        needs = min(engine.needs, 1 if alone else self.household.slots)
-        if needs != one.needs:
-            one.needs = needs
-            self._notices.append(Needs(bag, needs))
-        if alone:
+        if len(self.bags) > 1:
+            self.loans.look(bag, one)
+        self.ask_needs(bag, one)
+        if len(self.bags) == 1:
             return
         for cluster, (place, most) in one.places.items():
             uses = engine.appetite(cluster)
@@ -236,9 +245,19 @@ class Neighbours:
                 one.course = course
                 self._notices.append(Progressed(bag, course))
         for machine, said in self.household.leaving(bag).items():
+            if machine not in self.machines:
+                continue  # it went, which is told next
             fills = slots_of(engine.fills(machine), one.opened.task, self.machines[machine])
             if fills != said:
                 self._notices.append(Fills(bag, machine, fills))
+
+    def ask_needs(self, bag: BagId, one: Neighbour) -> None:
+        """Not for more than there is, nor by a bag that has no neighbour."""
+        most = self.household.slots + self.loans.slots if len(self.bags) > 1 else 1
+        needs = min(one.door.engine.needs, most)
+        if needs != one.needs:
+            one.needs = needs
+            self._notices.append(Needs(bag, needs))
 
     def left(self, bag: BagId, machine: MachineId) -> None:
         """The bag let a common machine go."""
@@ -246,8 +265,12 @@ class Neighbours:
             self.tell(Left(bag, machine))
 
     def tell(self, notice: Notice) -> None:
-        self._notices.append(notice)
+        self.note(notice)
         self._run()
+
+    def note(self, notice: Notice) -> None:
+        """Tell it with what is told next."""
+        self._notices.append(notice)
 
     # --- what becomes of it -----------------------------------------------------------------------
 
@@ -260,13 +283,15 @@ class Neighbours:
             return
         self._busy = True
         try:
-            while self._count() or self._notices or self._answers:
+            while self._count() or self._notices or self._answers or self.loans.dismiss():
                 if self._notices:
                     notice, now = self._notices.popleft(), self._clock()
                     answers = self.household.handle(notice, now)
                     if self.witness is not None:
                         self.witness(now, notice, answers)
                     self._answers.appendleft(iter(self._take_away(answers)))
+                elif not self._answers:
+                    continue  # what was dismissed has been told
                 elif (answer := next(self._answers[0], None)) is None:
                     self._answers.popleft()
                 else:
@@ -279,7 +304,7 @@ class Neighbours:
         since = self.household.since
         if not since:
             return False
-        for bag, one in self._bags.items():
+        for bag, one in self.bags.items():
             engine = one.door.engine
             now = engine.committed, engine.waits_for_cap, since
             if one.committed != now and _pays(engine):
@@ -316,7 +341,7 @@ class Neighbours:
         return rest
 
     def _lowers(self, told: Allowance) -> bool:
-        one, account = self._bags.get(told.bag), self._accounts.get(told.bag)
+        one, account = self.bags.get(told.bag), self._accounts.get(told.bag)
         before = one.door.engine.allowance if one else account.payer.allowance if account else None
         return told.amount is not None and (before is None or told.amount <= before)
 
@@ -325,21 +350,21 @@ class Neighbours:
             case WakeAt(at):
                 self._wake(at)
             case Grant(bag, machine, slots):
-                if bag in self._bags and slots == self.household.granted(bag, machine):
-                    self._grant(self._bags[bag], machine, slots)
+                if bag in self.bags and slots == self.household.granted(bag, machine):
+                    self._grant(self.bags[bag], machine, slots)
             case Allowance(bag, amount):
                 if amount == self.household.allowance(bag):
                     self._allow(bag, answer)
             case Arrange(bag, order):
-                if bag in self._bags and order is not self._bags[bag].door.engine.order:
-                    self._bags[bag].door.deliver(Ordered(order))
+                if bag in self.bags and order is not self.bags[bag].door.engine.order:
+                    self.bags[bag].door.deliver(Ordered(order))
             case Limit(bag, place, machines):
-                if bag in self._bags and machines == self.household.limit(bag, place):
-                    self._limit(self._bags[bag], place, machines)
+                if bag in self.bags and machines == self.household.limit(bag, place):
+                    self._limit(self.bags[bag], place, machines)
 
     def _allow(self, bag: BagId, allowance: Allowance) -> None:
         told = Allotted(allowance.amount, allowance.cap, allowance.until)
-        if one := self._bags.get(bag):
+        if one := self.bags.get(bag):
             one.door.deliver(told)
         elif account := self._accounts.get(bag):
             account.payer.allot(told)
@@ -349,7 +374,9 @@ class Neighbours:
         places = tasks_in(slots, one.opened.task, self.machines[machine])
         known = engine.machine(machine)
         if known is None or not known.wanted:
-            if places and engine.needs:
+            if machine in self.loans.lent and places:
+                self.loans.join(one, machine, places)
+            elif places and engine.needs:
                 one.door.join(machine, places)
         elif known.slots != places:
             one.door.deliver(Granted(machine, places))

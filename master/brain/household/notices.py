@@ -1,5 +1,6 @@
 """Notices to the household. Times are seconds of the calendar, which all bags have in common."""
 
+import math
 from dataclasses import field
 
 from bats.common.capacity.resources import Resources
@@ -64,10 +65,20 @@ class Came:
     running: tuple[tuple[BagId, int], ...] = ()  # the slots that each bag fills
     memory_bytes: int = 0
     gpus: int = 0
+    paid_by: BagId | None = None  # the bag that lends it
+    until: float = math.inf  # it is taken back then at the latest
 
     @property
     def size(self) -> Resources:
         return Resources(self.slots, self.memory_bytes, self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The bag can run tasks on common machines of these kinds from now on."""
+
+    bag: BagId
+    kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +182,7 @@ Notice = (
     | Weighed
     | Closed
     | Came
+    | Runs
     | Went
     | Takes
     | Fills

@@ -248,6 +248,37 @@ class Ordered:
     order: Order
 
 
+@dataclass(frozen=True, slots=True)
+class Lends:
+    """Paid time that the bag has no use for goes to other bags from now on, or no longer."""
+
+    to_others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted:
+    """No other bag has a use for what is left of this machine's paid time."""
+
+    machine: MachineId
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """A machine that another bag pays for runs so many tasks of this one, at most until then."""
+
+    machine: MachineId
+    cluster: int
+    slots: int
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """The bag that pays for it needs it, or its time has ended: what runs there goes back."""
+
+    machine: MachineId
+
+
 # --- what the store says beside the journal, to an engine that would have decided otherwise -------
 
 
@@ -302,6 +333,10 @@ Event = (
     | Limited
     | Allotted
     | Ordered
+    | Lends
+    | Unwanted
+    | Borrowed
+    | TakenBack
     | Asked
     | GivenUp
     | Closed

@@ -17,6 +17,7 @@ from bats.master.brain.protocol.events import (
     Allowed,
     Announced,
     Begin,
+    Borrowed,
     Cancelled,
     Cause,
     Charged,
@@ -31,6 +32,7 @@ from bats.master.brain.protocol.events import (
     Granted,
     Joined,
     LeftOut,
+    Lends,
     Limited,
     Order,
     Ordered,
@@ -40,6 +42,8 @@ from bats.master.brain.protocol.events import (
     SetAside,
     Silent,
     Suspended,
+    TakenBack,
+    Unwanted,
     Woken,
 )
 from bats.master.brain.protocol.graph import Graph, graph_from
@@ -76,6 +80,10 @@ CODES: Final[Mapping[type, int]] = {
     Ordered: 23,
     Added: 24,
     AllAdded: 25,
+    Lends: 26,
+    Unwanted: 27,
+    Borrowed: 28,
+    TakenBack: 29,
 }
 """Written to disk: never change one, only add."""
 
@@ -127,6 +135,10 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     23: lambda order: Ordered(Order(order)),
     24: Added,
     25: AllAdded,
+    26: Lends,
+    27: lambda machine: Unwanted(MachineId(machine)),
+    28: lambda machine, *rest: Borrowed(MachineId(machine), *rest),
+    29: lambda machine: TakenBack(MachineId(machine)),
 }
 
 

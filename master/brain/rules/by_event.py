@@ -13,6 +13,7 @@ from bats.master.brain.protocol.events import (
     Announced,
     Asked,
     Begin,
+    Borrowed,
     Cancelled,
     Charged,
     Chosen,
@@ -26,6 +27,7 @@ from bats.master.brain.protocol.events import (
     Granted,
     Joined,
     LeftOut,
+    Lends,
     Limited,
     Ordered,
     Resumed,
@@ -34,6 +36,8 @@ from bats.master.brain.protocol.events import (
     SetAside,
     Silent,
     Suspended,
+    TakenBack,
+    Unwanted,
     Woken,
 )
 from bats.master.brain.rules import (
@@ -47,7 +51,7 @@ from bats.master.brain.rules import (
     sampling,
     user_orders,
 )
-from bats.master.brain.rules.machines import hiring, life, shares
+from bats.master.brain.rules.machines import borrowing, hiring, lending, life, shares
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -93,6 +97,10 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Limited: shares.limited,
     Allotted: capping.allotted,
     Ordered: user_orders.ordered,
+    Lends: lending.lends,
+    Unwanted: lending.unwanted,
+    Borrowed: borrowing.borrowed,
+    TakenBack: borrowing.taken_back,
     Asked: recorded_facts.asked,
     GivenUp: recorded_facts.given_up,
     Closed: recorded_facts.closed,

@@ -59,7 +59,7 @@ def fill(run: Run, machine: Machine) -> None:
 
 def in_slots(run: Run) -> int:
     """The number of attempts that have or wait for a slot."""
-    return run.tasks.in_flight - sum(len(machine.collecting) for machine in run.pool.alive())
+    return run.tasks.in_flight - sum(len(machine.collecting) for machine in run.pool.working())
 
 
 def ahead(run: Run, machine: Machine) -> int:
@@ -70,7 +70,7 @@ def ahead(run: Run, machine: Machine) -> int:
         return 0  # what is queued, a worker starts in any slot
     mean = machine.done_seconds / machine.done_count
     wanted = int(AHEAD_SECONDS * machine.slots / mean) if mean > 1e-9 else MOST_AHEAD
-    living = sum(len(group) for group in run.pool.living)
+    living = sum(len(group) for group in run.pool.living) + len(run.pool.borrowed)
     return min(wanted, MOST_AHEAD, run.tasks.ready // (2 * living))
 
 

@@ -18,10 +18,12 @@ from bats.master.brain.rules import (
     user_orders,
 )
 from bats.master.brain.rules.machines import (
+    borrowing,
     carrying_out,
     early_hiring,
     end_of_paid_time,
     hiring,
+    lending,
     replicating,
 )
 
@@ -43,7 +45,9 @@ def follow_up(run: Run) -> None:
     if run.pool.idle and run.tasks.ready:
         run.pool.hungry.update(run.pool.idle)
     for machine_id in list(run.pool.hungry):
-        dispatch.fill(run, run.pool.machines[machine_id])
+        machine = run.pool.machines[machine_id]
+        fill = dispatch.fill if machine.lent_until is None else borrowing.fill
+        fill(run, machine)
     early_hiring.call_back(run)
     replicating.see_the_tail(run)
     if run.phase in dispatch.BUSY_PHASES and not run.tasks.waiting:
@@ -118,12 +122,18 @@ def _monitor(run: Run) -> None:
 
 
 def _wind_up(run: Run) -> None:
-    """The bag has ended: stop every machine, and close when the last one is paid."""
+    """The bag has ended: stop every machine, and close when the last one is paid.
+
+    What others use of the time that is paid for anyway, they have till that ends.
+    """
+    for machine in list(run.pool.borrowed.values()):
+        borrowing.give_back(run, machine)
     if run.tasks.unfinished:
         dispatch.kill_everything(run)
         run.tasks.drop_unfinished()
     for machine in run.pool.alive():
-        hiring.stop(run, machine, "the bag has ended")
+        if not lending.keeps(run, machine):
+            hiring.stop(run, machine, "the bag has ended")
     if not run.pool.alive():
         run.move(Phase.ENDED)
         assert run.ledger.reserved == NOTHING

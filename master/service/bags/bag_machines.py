@@ -1,6 +1,6 @@
 """The machines of one bag: the row kept of each, what happens to it, how long it may live."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from bats.common.billing import charge
 from bats.common.messages import AttemptId, BagId, MachineId
@@ -18,6 +18,7 @@ from bats.master.brain.protocol.events import (
     Gone,
     Joined,
     Silent,
+    TakenBack,
 )
 from bats.master.brain.protocol.numbering import of_pool, serves_all
 from bats.master.service.bags.collection import Collection
@@ -74,9 +75,9 @@ class BagMachines:
 
     def offering(self, machine: MachineId) -> str:
         """The name of its offering; of one started by hand another bag may call it otherwise."""
-        if serves_all(machine) and (known := self._engine.machine(machine)):
+        row = None if serves_all(machine) else self.rows.get(machine)
+        if row is None and (known := self._engine.machine(machine)):
             return self._bag.settings.offerings[known.cluster].name
-        row = self.rows.get(machine)
         return row.offering if row else ""
 
     def _keep(self, row: MachineRow) -> None:
@@ -95,8 +96,17 @@ class BagMachines:
                 MachineRow(machine, self._bag.id, offering.name, offering.backend, requested=asked)
             )
 
-    def joined(self, worker: Worker, cluster: int = -1, places: int | None = None) -> None:
-        """`places` of a worker that serves several bags: so many of its tasks have room there."""
+    def joined(
+        self,
+        worker: Worker,
+        cluster: int = -1,
+        places: int | None = None,
+        borrowers: Container[BagId] = (),
+    ) -> None:
+        """`places` of a worker that serves several bags: so many of its tasks have room there.
+
+        What it holds of bags that are neither `borrowers` nor this one nobody wants any more.
+        """
         machine = worker.machine
         row = self.rows.get(machine)
         if row is not None and row.gone is not None and serves_all(machine):
@@ -112,8 +122,21 @@ class BagMachines:
             places = max(1, worker.size.holds(self._bag.settings.task))
         self._happen(Joined(machine, places, tuple(holding), cluster))
         for attempt in worker.holding:
-            if attempt.bag != self._bag.id and not serves_all(machine):
+            wanted = attempt.bag == self._bag.id or attempt.bag in borrowers
+            if not wanted and not serves_all(machine):
                 self._workers.kill(machine, attempt)
+        self._changed()
+
+    def rejoined(self, worker: Worker) -> None:
+        """A machine that another bag pays for tells what it holds of this one."""
+        holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self._bag.id]
+        self._happen(Joined(worker.machine, worker.size.cpus, tuple(holding)))
+
+    def give_back(self, machine: MachineId) -> None:
+        """Nothing more of it is this bag's; files that are still there are not waited for."""
+        left = self._collection.forget(machine)
+        self._workers.acks.settled(machine, [AttemptId(*one[:3]) for one in left])
+        self._happen(TakenBack(machine))
         self._changed()
 
     def silent(self, machine: MachineId) -> None:

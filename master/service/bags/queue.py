@@ -109,6 +109,7 @@ class Bags:
         self.changed = asyncio.Event()  # replaced whenever another bag runs or one has ended
         self.late = LateResults()
         self._last_bag = BagId(0)
+        self._lenders: set[BagId] = set()  # that have ended but for machines that others use
         self._left: set[BagId] = set()  # to the release that ran them
         self._timers: set[asyncio.TimerHandle] = set()
         self._reading: dict[BagId, asyncio.Task[None]] = {}  # the journals of bags that go on
@@ -270,7 +271,9 @@ class Bags:
 
     def waits_for(self, bag: Bag) -> list[BagId]:
         """Bags that have not ended, and that it is to begin after."""
-        return [one for one in bag.standing.after if bag.began is None and one in self.known]
+        if bag.began is not None:
+            return []
+        return [one for one in bag.standing.after if one in self.known.keys() - self._lenders]
 
     def weigh(self, bag: Bag, weight: int, priority: int) -> None:
         bag.standing = bag.standing._replace(weight=weight, priority=priority)
@@ -364,6 +367,14 @@ class Bags:
     def _look(self, runner: Runner) -> None:
         self.side_by_side.look(runner)
         self.caps.look()
+        lends = runner.engine.keeps_for_others
+        if lends and runner.id not in self._lenders:
+            self._lenders.add(runner.id)
+            log.info("bag has ended; others use what it has paid", bag=runner.id)
+            runner.change()
+            self._store.then(self.go_on)
+        elif not lends:
+            self._lenders.discard(runner.id)
 
     def _tell(self, told: Mapping[str, Any]) -> None:
         if self._options.notify:
@@ -402,6 +413,7 @@ class Bags:
         self._learn(runner)
         log.info("bag ended", bag=bag.id, outcome=bag.state, words=bag.words)
         self.known.pop(bag.id, None)
+        self._lenders.discard(bag.id)
         runner.close()
         self.side_by_side.end(runner)
         self._change()

@@ -413,9 +413,8 @@ class Runner:
 
     def spec(self, worker: Worker, kind: Kind) -> BagSpec:
         """Files that other tasks left are durable by now, as their results are."""
-        row = self.machines.rows.get(worker.machine)
         step, task = kind
-        spec = self.bag.spec(row.offering if row else "", step)
+        spec = self.bag.spec(self.machines.offering(worker.machine), step)
         if task is not None:
             with self._store.reader() as reader:
                 files = inherited(reader, self.id, self.bag.sweep, task)

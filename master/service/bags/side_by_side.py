@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, MachineId
 from bats.common.offering import MANUAL
 from bats.master.bag import Bag
@@ -18,7 +19,7 @@ from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Payer, Place
 from bats.master.brain.household.notices import Opened, Spent
 from bats.master.brain.household.placements import placement
-from bats.master.brain.protocol.events import Cause, Event
+from bats.master.brain.protocol.events import Cause, Event, TakenBack
 from bats.master.brain.protocol.numbering import by_hand
 from bats.master.service.bags.clock import Calendar
 from bats.master.service.bags.placement_file import PlacementFile
@@ -102,6 +103,10 @@ class SideBySide:
 
     # --- machines that serve all: of pools, or started by hand -----------------------------------
 
+    def borrowers(self, machine: MachineId) -> list[Runner]:
+        """Bags that run tasks on it, though another pays for it."""
+        return [one for one in self.runners.values() if machine in one.engine.borrowed]
+
     def came(self, worker: Worker) -> None:
         """Bags that know the machine are told first what it still has of theirs."""
         machine = worker.machine
@@ -177,7 +182,19 @@ class _Door:
         return self._calendar() - self._runner.clock()
 
     def deliver(self, event: Event) -> None:
-        self._runner.happen(event)
+        if isinstance(event, TakenBack):
+            self._runner.machines.give_back(event.machine)
+        else:
+            self._runner.happen(event)
+
+    def size(self, machine: MachineId) -> Resources:
+        """As its worker tells it; till that is there, as the places for its bag's tasks say."""
+        if worker := self._workers.of(machine):
+            return worker.size
+        settings = self._runner.bag.settings
+        offering = settings.offerings[self.engine.cluster_of(machine)]
+        cpus = offering.slots * settings.task.cpus
+        return Resources(cpus, offering.memory_bytes, offering.gpus)
 
     def join(self, machine: MachineId, places: int) -> None:
         worker = self._workers.of(machine)

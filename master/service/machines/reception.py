@@ -33,7 +33,11 @@ class Reception:
         if serves_all(worker.machine):
             return self._bags.side_by_side.held(worker.machine)
         runner = self._runner(worker)
-        return runner.machines.held(worker.machine) if runner else None
+        own = runner.machines.held(worker.machine) if runner else None
+        if own is None:
+            return None
+        borrowers = self._bags.side_by_side.borrowers(worker.machine)
+        return own.union(*(one.machines.held(worker.machine) or () for one in borrowers))
 
     def lease_seconds(self, worker: Worker) -> float:
         owner = self._bags.owners.get(bag_of(worker.machine))
@@ -53,7 +57,11 @@ class Reception:
             self._fleet.stop(worker.machine, "its bag has ended")
             return
         self._fleet.joined(worker.machine)
-        runner.machines.joined(worker)
+        side_by_side = self._bags.side_by_side
+        borrowers = {one.id for one in side_by_side.borrowers(worker.machine)}
+        runner.machines.joined(worker, borrowers=borrowers)
+        for borrower in side_by_side.borrowers(worker.machine):
+            borrower.machines.rejoined(worker)
 
     def silent(self, worker: Worker) -> None:
         runner = self._runner(worker)

@@ -114,6 +114,8 @@ def stuck(run: Run) -> None:
     """Try once more to buy machines where nothing runs or comes, else end in good order."""
     if run.pool.alive() or not run.tasks.unfinished or run.pause is not None:
         return
+    if run.pool.borrowed and not run.tasks.waiting:
+        return  # all that is left runs at no charge
     if run.phase is Phase.SAMPLING:
         if sampling.restart(run) or _others_may_leave(run) or capping.waits(run):
             return
@@ -130,7 +132,7 @@ def stuck(run: Run) -> None:
             return
         if any(c.offering.backend == MANUAL for c in run.clusters):
             return  # its users may start one at any time
-        if _others_may_leave(run) or capping.waits(run):
+        if _others_may_leave(run) or capping.waits(run) or run.pool.borrowed:
             return
         clusters = run.planning_clusters(standing=False)
         if any(c.limit for c in clusters):

@@ -33,6 +33,10 @@ def joined(run: Run, event: Joined) -> None:
     if machine is None or machine.state in (MachineState.STOPPING, MachineState.GONE):
         run.out.append(StopMachine(event.machine, "not needed any more"))
         return
+    if machine.lent_until is not None:
+        _reconcile(run, machine, event)
+        run.pool.hungry[machine.id] = None
+        return
     if machine.state is MachineState.REQUESTED:
         c = run.clusters[machine.cluster]
         c.start_failures = 0

@@ -24,7 +24,8 @@ def granted(run: Run, event: Granted) -> None:
         return
     fewer = event.slots < machine.slots
     machine.slots = event.slots
-    run.clusters[machine.cluster].shared = True
+    if machine.lent_until is None:
+        run.clusters[machine.cluster].shared = True
     machine.advance(run.now)
     if fewer:
         _make_room(run, machine)
@@ -41,10 +42,18 @@ def _make_room(run: Run, machine: Machine) -> None:
 
 
 def needs(run: Run) -> int:
-    """Each task that is not settled could have a place; copies are made where none is needed."""
+    """Each task that is not settled could have a place; copies are made where none is needed.
+
+    One that runs on a machine of its own stays there.
+    """
     if not run.begun or run.phase not in dispatch.BUSY_PHASES or run.pause is not None:
         return 0
     could = run.tasks.ready + run.tasks.counts[TaskState.RUNNING]
+    if run.lends:
+        could -= sum(
+            len(m.active) for m in run.pool.alive() if not run.clusters[m.cluster].shared
+        )  # fmt: skip
+        could = max(could, run.tasks.ready)  # of copies only one is a task
     return min(run.settings.at_once or could, could)
 
 

@@ -218,7 +218,7 @@ def _why_not_begun(run: Run, task: TaskId, state: TaskState, now: float) -> str:
 def running_tasks(run: Run) -> list[RunningTask]:
     return [
         RunningTask(machine.id, task, attempt.since)
-        for machine in run.pool.alive()
+        for machine in run.pool.working()
         for task, attempt in machine.active.items()
     ]
 

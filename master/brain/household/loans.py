@@ -1,0 +1,183 @@
+"""Loans: paid time that one bag has no use for runs tasks of others; between engines and household.
+
+To the household a machine that is lent is a common one, of a kind of its own: those bags take it
+that could have hired it themselves, and have tasks that should end in time.
+"""
+
+from typing import TYPE_CHECKING
+
+from bats.common.capacity.resources import Resources
+from bats.common.messages import BagId, MachineId
+from bats.common.records import dataclass
+from bats.master.brain.household.common_machines import slots_of
+from bats.master.brain.household.notices import Came, Notice, Runs, Went
+from bats.master.brain.protocol.events import Borrowed, Lends, TakenBack, Unwanted
+
+if TYPE_CHECKING:
+    from bats.master.brain.household.neighbours import Neighbour, Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """A machine that its bag lends, by the household's clock until then."""
+
+    owner: BagId
+    place: str
+    until: float
+    used: int  # places that the owner's tasks fill
+    free: Resources
+
+    def outlives(self, until: float) -> bool:
+        """True if it was announced for longer than that."""
+        return self.until > until + 1e-6
+
+
+class Loans:
+    def __init__(self, neighbours: "Neighbours") -> None:
+        self._of = neighbours
+        self.lent: dict[MachineId, Loan] = {}
+
+    @property
+    def slots(self) -> int:
+        """Of all that is lent."""
+        return sum(loan.free.cpus for loan in self.lent.values())
+
+    # --- who lends --------------------------------------------------------------------------------
+
+    def agree(self) -> None:
+        """Tell each bag whether any other could use what it leaves."""
+        bags = self._of.bags
+        for bag, one in list(bags.items()):
+            places = {place.name for place in one.places.values()}
+            others = (other for number, other in bags.items() if number != bag)
+            wanted = self._of.household.lending and any(
+                place.name in places for other in others for place in other.places.values()
+            )
+            if wanted != one.door.engine.lends:
+                one.door.deliver(Lends(wanted))
+
+    def look(self, bag: BagId, one: "Neighbour") -> None:
+        """After each event of a bag: see what it lends, and what it can use of others'."""
+        engine = one.door.engine
+        if engine.lends or any(loan.owner == bag for loan in self.lent.values()):
+            spare = engine.spare()
+            for machine in [m for m, loan in self.lent.items() if loan.owner == bag]:
+                still = spare.get(machine)
+                loan = self.lent[machine]
+                until = one.door.began + still.until if still else 0.0
+                if still is None or still.used > loan.used or loan.outlives(until):
+                    self.take_back(machine)
+            for machine, (until, used) in spare.items():
+                known = self.lent.get(machine)
+                if known is None or used < known.used:
+                    self._lend(bag, one, machine, one.door.began + until, used)
+        if self.lent:
+            self._see_what_fits(bag, one)
+
+    def _lend(
+        self, bag: BagId, one: "Neighbour", machine: MachineId, until: float, used: int
+    ) -> None:
+        cluster = one.door.engine.cluster_of(machine)
+        free = _rest(one.door.size(machine), one.opened.task, used)
+        if cluster not in one.places or free.cpus < 1:
+            return
+        loan = self.lent[machine] = Loan(bag, one.places[cluster].name, until, used, free)
+        self._of.machines[machine] = free
+        running = tuple(
+            (other, slots_of(fills, its.opened.task, free))
+            for other, its in self._of.bags.items()
+            if other != bag and (fills := its.door.engine.fills(machine))
+        )
+        self._tell(
+            Came(
+                machine, free.cpus, _kind(machine), running, free.memory_bytes, free.gpus,
+                bag, loan.until,
+            )
+        )  # fmt: skip
+        for other, its in self._of.bags.items():
+            if other != bag:
+                self._see_what_fits(other, its)
+                self._of.ask_needs(other, its)
+
+    def _see_what_fits(self, bag: BagId, one: "Neighbour") -> None:
+        takes = tuple(_kind(machine) for machine in self.lent if self._fits(bag, one, machine))
+        if takes != one.borrows:
+            one.borrows = takes
+            self._tell(Runs(bag, (*one.opened.takes, *takes)))
+
+    def _fits(self, bag: BagId, one: "Neighbour", machine: MachineId) -> bool:
+        loan = self.lent[machine]
+        if loan.owner == bag or not loan.free.holds(one.opened.task):
+            return False
+        cluster = _cluster(one, loan.place)
+        return cluster is not None and one.door.engine.fits(cluster, loan.until - one.door.began)
+
+    # --- who borrows ------------------------------------------------------------------------------
+
+    def join(self, one: "Neighbour", machine: MachineId, places: int) -> None:
+        """Let a bag have some of a machine that is lent."""
+        loan = self.lent[machine]
+        cluster = _cluster(one, loan.place)
+        if cluster is not None:
+            until = loan.until - one.door.began
+            one.door.deliver(Borrowed(machine, cluster, places, until))
+
+    def take_back(self, machine: MachineId) -> None:
+        if self.lent.pop(machine, None) is None:
+            return
+        self._of.machines.pop(machine, None)
+        self._tell(Went(machine))
+        for one in list(self._of.bags.values()):
+            if machine in one.door.engine.borrowed:
+                one.door.deliver(TakenBack(machine))
+
+    def forget_strays(self) -> None:
+        """Give back what bags had borrowed under a master before, and nobody lends any more."""
+        for one in list(self._of.bags.values()):
+            for machine in one.door.engine.borrowed:
+                if machine not in self.lent:
+                    one.door.deliver(TakenBack(machine))
+
+    def close(self, bag: BagId, one: "Neighbour") -> None:
+        """The bag runs no more."""
+        for machine in one.door.engine.borrowed:
+            one.door.deliver(TakenBack(machine))
+        for machine in [m for m, loan in self.lent.items() if loan.owner == bag]:
+            self.take_back(machine)
+
+    def dismiss(self) -> bool:
+        """Let bags that have ended stop what nobody uses; True if there was any."""
+        owners = {loan.owner for loan in self.lent.values()}
+        ended = {bag for bag in owners if self._of.bags[bag].door.engine.keeps_for_others}
+        for machine, loan in self.lent.items() if ended else ():
+            if loan.owner in ended and not self._is_used(machine, loan.owner):
+                self.take_back(machine)
+                self._of.bags[loan.owner].door.deliver(Unwanted(machine))
+                return True
+        return False
+
+    def _is_used(self, machine: MachineId, owner: BagId) -> bool:
+        others = (one for bag, one in self._of.bags.items() if bag != owner)
+        return any(one.door.engine.works_on(machine) for one in others)
+
+    def _tell(self, notice: Notice) -> None:
+        self._of.note(notice)
+
+
+def _kind(machine: MachineId) -> str:
+    return f"lent {machine}"
+
+
+def _cluster(one: "Neighbour", place: str) -> int | None:
+    """The offering of a bag by which it could have hired there."""
+    return next((k for k, (name, _) in one.places.items() if name == place), None)
+
+
+def _rest(size: Resources, task: Resources, used: int) -> Resources:
+    """The part of a machine that so many tasks leave."""
+    memory = size.memory_bytes - used * task.memory_bytes
+    return Resources(
+        max(0, size.cpus - used * task.cpus),
+        max(1, memory) if size.memory_bytes else 0,
+        max(0, size.gpus - used * task.gpus),
+    )

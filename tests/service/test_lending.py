@@ -1,0 +1,71 @@
+"""Paid time that one bag has no use for runs tasks of another, under a living master."""
+
+from pathlib import Path
+
+from helpers.service import Make, becomes, eventually, over, results, sweep
+
+from bats.master.brain.protocol.numbering import bag_of
+from bats.master.client import Client
+from bats.master.service.master import Master
+
+PRICE = 10**7  # of 90 s
+RENTED = [
+    {
+        "name": "rented",
+        "price": PRICE,
+        "atu_seconds": 90.0,
+        "max_machines": 2,
+        "slots": 1,
+        "boundary_seconds": 1.0,
+    }
+]
+
+
+async def submit(client: Client, tasks: int, command: str) -> int:
+    told = await client.ask(
+        "submit", sweep=sweep(tasks, command), offerings=RENTED, budget=PRICE, rule="fastest"
+    )
+    number: int = told["bag"]
+    return number
+
+
+async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
+    client: Client, master: Master
+) -> None:
+    long = await submit(client, 60, "sleep 0.3")
+    await becomes(client, long, lambda s: s.get("done", 0) >= 1)
+    short = await submit(client, 4, "sleep 0.2")
+    ended = await over(client, short)
+    assert (ended["state"], ended["spent"]) == ("complete", PRICE)
+    assert (await client.ask("status", bag=long))["done"] < 55
+    status = await over(client, long)
+    assert (status["state"], status["done"]) == ("complete", 60)
+    owners = [bag_of(row["machine"]) for row in await results(client, long)]
+    assert owners.count(short) > 10
+    assert status["spent"] == PRICE
+    await eventually(lambda: not master.snapshot()["workers"])
+    master.bags.side_by_side.household.check()
+
+
+async def test_what_is_lent_outlives_a_kill_of_the_master(killable: Make, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    async with master.client() as client:
+        long = await submit(client, 60, f"sleep 0.4; mktemp {marks}/{{x}}.XXXXXX")
+        await becomes(client, long, lambda s: s.get("done", 0) >= 1)
+        short = await submit(client, 3, "sleep 0.1")
+        await over(client, short)
+        before = (await client.ask("status", bag=long))["done"]
+        await becomes(client, long, lambda s: s["done"] >= before + 5)
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        status = await over(client, long)
+        assert (status["state"], status["done"]) == ("complete", 60)
+        owners = [bag_of(row["machine"]) for row in await results(client, long)]
+        assert short in owners
+        assert {(await client.ask("status", bag=bag))["spent"] for bag in (short, long)} == {PRICE}
+    ran = sorted(path.name.partition(".")[0] for path in marks.iterdir())
+    assert len(ran) == len(set(ran)) == 60
