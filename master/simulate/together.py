@@ -162,6 +162,8 @@ class Together:
 
     def _check_books(self) -> None:
         self.household.check()
+        if self._agenda.next_at <= self._now:
+            return  # what is killed now is yet to end
         for machine, size in self._neighbours.machines.items():
             running = [
                 (one.running(machine), one.settings.task)
