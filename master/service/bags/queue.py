@@ -109,7 +109,6 @@ class Bags:
         self.changed = asyncio.Event()  # replaced whenever another bag runs or one has ended
         self.late = LateResults()
         self._last_bag = BagId(0)
-        self._lenders: set[BagId] = set()  # that have ended but for machines that others use
         self._left: set[BagId] = set()  # to the release that ran them
         self._timers: set[asyncio.TimerHandle] = set()
         self._reading: dict[BagId, asyncio.Task[None]] = {}  # the journals of bags that go on
@@ -273,7 +272,11 @@ class Bags:
         """Bags that have not ended, and that it is to begin after."""
         if bag.began is not None:
             return []
-        return [one for one in bag.standing.after if one in self.known.keys() - self._lenders]
+        return [
+            one
+            for one in bag.standing.after
+            if one in self.known.keys() - self.side_by_side.lenders
+        ]
 
     def weigh(self, bag: Bag, weight: int, priority: int) -> None:
         bag.standing = bag.standing._replace(weight=weight, priority=priority)
@@ -365,16 +368,9 @@ class Bags:
             runner.close()
 
     def _look(self, runner: Runner) -> None:
-        self.side_by_side.look(runner)
-        self.caps.look()
-        lends = runner.engine.keeps_for_others
-        if lends and runner.id not in self._lenders:
-            self._lenders.add(runner.id)
-            log.info("bag has ended; others use what it has paid", bag=runner.id)
-            runner.change()
+        if self.side_by_side.look(runner):
             self._store.then(self.go_on)
-        elif not lends:
-            self._lenders.discard(runner.id)
+        self.caps.look()
 
     def _tell(self, told: Mapping[str, Any]) -> None:
         if self._options.notify:
@@ -413,7 +409,6 @@ class Bags:
         self._learn(runner)
         log.info("bag ended", bag=bag.id, outcome=bag.state, words=bag.words)
         self.known.pop(bag.id, None)
-        self._lenders.discard(bag.id)
         runner.close()
         self.side_by_side.end(runner)
         self._change()

@@ -40,6 +40,7 @@ class SideBySide:
         user_weights: Mapping[str, float] | None = None,
     ) -> None:
         self.runners: dict[BagId, Runner] = {}  # of the bags that run
+        self.lenders: set[BagId] = set()  # that have ended but for machines that others use
         self.household = Household(sharing, user_weights, placement_name=placement.read())
         self._placement = placement
         self._workers = workers
@@ -82,6 +83,7 @@ class SideBySide:
 
     def end(self, runner: Runner) -> None:
         """It runs no more: what it had is for others."""
+        self.lenders.discard(runner.id)
         if self.runners.pop(runner.id, None) is not None:
             self._neighbours.close(runner.id)
 
@@ -97,9 +99,21 @@ class SideBySide:
             log.info("placement", name=chosen)
             self._neighbours.place(chosen)
 
-    def look(self, runner: Runner) -> None:
-        """Something has happened to it, by which its needs may have changed."""
+    def look(self, runner: Runner) -> bool:
+        """Something has happened to it, by which its needs may have changed.
+
+        True if it has just ended, but for machines that others use.
+        """
         self._neighbours.look(runner.id)
+        if not runner.engine.keeps_for_others:
+            self.lenders.discard(runner.id)
+            return False
+        new = runner.id not in self.lenders
+        if new:
+            self.lenders.add(runner.id)
+            log.info("bag has ended; others use what it has paid", bag=runner.id)
+            runner.change()
+        return new
 
     # --- machines that serve all: of pools, or started by hand -----------------------------------
 
