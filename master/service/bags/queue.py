@@ -32,7 +32,6 @@ from bats.master.brain.protocol.events import (
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import serves_all
-from bats.master.plain_data import plain
 from bats.master.queries.pools.pool_facts import lines
 from bats.master.queries.replay import UNHEARD_OF, OtherBrainError, Recorded, Replayed
 from bats.master.service.bags.collection import Caps
@@ -389,7 +388,7 @@ class Bags:
         bag = runner.bag
         bag.state = PAUSED
         runner.look_at_books()
-        self._store.bag_state(bag.id, bag.state, bag.summary(_last_view(runner)))
+        self._store.bag_state(bag.id, bag.state, bag.summary(runner.last_view()))
         self.side_by_side.end(runner)
         self._change()
 
@@ -405,7 +404,7 @@ class Bags:
     def _finish(self, runner: Runner) -> None:
         bag = runner.bag
         bag.ended = time.time()
-        self._store.bag_state(bag.id, bag.state, bag.summary(_last_view(runner)), bag.ended)
+        self._store.bag_state(bag.id, bag.state, bag.summary(runner.last_view()), bag.ended)
         self._learn(runner)
         log.info("bag ended", bag=bag.id, outcome=bag.state, words=bag.words)
         self.known.pop(bag.id, None)
@@ -444,12 +443,3 @@ class Bags:
 
         timer = self._loop.call_later(seconds, run)
         self._timers.add(timer)
-
-
-def _last_view(runner: Runner) -> dict[str, Any]:
-    try:
-        shown: dict[str, Any] = plain(runner.engine.view())
-    except Exception:
-        log.exception("no last view", bag=runner.id)
-        return {}
-    return shown

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgpack
 import structlog
@@ -44,10 +44,11 @@ from bats.master.brain.protocol.events import (
     SetAside,
     Woken,
 )
-from bats.master.brain.protocol.journal import plain
+from bats.master.brain.protocol.journal import plain as plain_event
 from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.facts import MachineFacts
 from bats.master.brain_version import brain_version
+from bats.master.plain_data import plain
 from bats.master.queries.replay import Replayed
 from bats.master.service.bags.bag_machines import BagMachines
 from bats.master.service.bags.clock import BagClock
@@ -172,7 +173,7 @@ class Runner:
 
     def _step(self, event: Event) -> None:
         now = self.clock()
-        self._store.journal(self.id, now, _pack(plain(event)))
+        self._store.journal(self.id, now, _pack(plain_event(event)))
         commands = self.engine.handle(event, now)
         self.predictions.look()
         self._heard += 1
@@ -404,6 +405,15 @@ class Runner:
     @property
     def paused(self) -> bool:
         return self.engine.headline().pause is not None
+
+    def last_view(self) -> dict[str, Any]:
+        """The view to be kept when it is in memory no more."""
+        try:
+            shown: dict[str, Any] = plain(self.engine.view())
+        except Exception:
+            log.exception("no last view", bag=self.id)
+            return {}
+        return shown
 
     # --- what workers are told of the bag ---------------------------------------------------------
 
