@@ -105,9 +105,11 @@ Make = Callable[..., KillableMaster]
 
 
 @pytest.fixture
-async def master(tmp_path: Path) -> AsyncIterator[Master]:
-    """With this computer's processes for machines."""
-    async with serving(Options(state=tmp_path / "state", offerings=(free(),))) as made:
+async def master(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Master]:
+    """With this computer's processes for machines; a module may set its HEARTBEAT_SECONDS."""
+    beats = getattr(request.module, "HEARTBEAT_SECONDS", 5.0)
+    options = Options(state=tmp_path / "state", offerings=(free(),), heartbeat_seconds=beats)
+    async with serving(options) as made:
         yield made
     end_workers(tmp_path)
 

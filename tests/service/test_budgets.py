@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 import resource
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import structlog
 from helpers.peer import Peer, done, peer
-from helpers.service import eventually, free, keeps_up, over, sweep
-from helpers.workers import end_workers
+from helpers.service import eventually, keeps_up, over, sweep
 
 from bats.common.messages import BlobChunk, Enroll, Heartbeat, MachineId, Results, WantBlob, Welcome
 from bats.common.wire.codec import encode
@@ -18,12 +16,13 @@ from bats.common.wire.keys import Access, KeyPair, new_pair, read_access
 from bats.master.client import Client
 from bats.master.service.bags.runner import held_to
 from bats.master.service.home import WORKER
-from bats.master.service.master import Master, serving
-from bats.master.service.options import Options
+from bats.master.service.master import Master
 from bats.master.service.wire.admission import Peer as Known
 from bats.master.service.wire.admission import Role
 from bats.master.service.wire.budgets import Budgets, allowance
 from bats.master.service.wire.inflow import Meter
+
+HEARTBEAT_SECONDS = 0.5  # who takes a task and floods instead is not waited for long
 
 
 class Clock:
@@ -79,15 +78,6 @@ def test_a_meter_tells_what_waits_and_saves_nothing_up() -> None:
     assert meter.unread(1_100_000, 1.0) == 1_000_000, "no credit for bytes that never came"
     idle = Meter(0.0)
     assert idle.unread(86_400 * 30, 86_400.0) == 0, "pings of a day"
-
-
-@pytest.fixture
-async def master(tmp_path: Path) -> AsyncIterator[Master]:
-    """Who takes a task and floods instead is not waited for as long as usual."""
-    options = Options(state=tmp_path / "state", offerings=(free(),), heartbeat_seconds=0.5)
-    async with serving(options) as made:
-        yield made
-    end_workers(tmp_path)
 
 
 async def enrolled(master: Master) -> tuple[Access, KeyPair]:

@@ -122,13 +122,13 @@ async def test_a_bag_that_stood_still_when_its_cap_was_lifted_goes_on_without(
     client: Client,
 ) -> None:
     await client.ask("cap", amount=2 * CENTS)
-    bag = (await submit(client, 200, budget=50 * CENTS))["bag"]
+    bag = (await submit(client, 100, budget=50 * CENTS))["bag"]
     await becomes(client, bag, lambda s: bool(s.get("held_by_cap")))
     await client.ask("pause", bag=bag)
     await becomes(client, bag, lambda s: s["state"] == "paused")
     await client.ask("uncap", period="ever")
     await client.ask("resume", bag=bag)
-    assert (await over(client, bag))["done"] == 200
+    assert (await over(client, bag))["done"] == 100
 
 
 async def test_caps_are_exact_after_a_kill_with_five_bags(killable: Make, tmp_path: Path) -> None:

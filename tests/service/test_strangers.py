@@ -43,6 +43,8 @@ from bats.master.service.master import Master, serving
 from bats.master.service.options import Options
 from bats.master.service.wire import connections
 
+HEARTBEAT_SECONDS = 0.5  # strangers that take a task and say no more are not waited for long
+
 
 @pytest.fixture
 def hand(master: Master) -> Access:
