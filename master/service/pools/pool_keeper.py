@@ -27,7 +27,6 @@ from bats.master.brain.protocol.commands import (
 from bats.master.brain.protocol.events import Allotted, Cause, Gone, SetAside
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.scaling.scaler import OfLoad, Scaler
-from bats.master.brain.scaling.scalers import scaler
 from bats.master.brain.views.told.facts import MachineFacts, machine_facts
 from bats.master.service.bags.runner import Runner
 from bats.master.service.bags.side_by_side import SideBySide
@@ -281,6 +280,8 @@ class PoolKeeper:
         return ended
 
     def _new_scaler(self) -> Scaler:
+        from bats.master.brain.scaling.scalers import scaler  # with numpy: only pools need it
+
         name = self.pool.rules.scaler
         if name == "rehearse":
             boots = [one.boot_seconds for one in self.pool.kinds]
