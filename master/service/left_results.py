@@ -79,7 +79,7 @@ class LeftResults:
             piece = await self._piece(f"files/outputs/{sha256}", held)
             if not piece:
                 return False
-            held = await self._files.take(BlobChunk(sha256, held, size, piece))
+            held = await self._files.take(self._machine, BlobChunk(sha256, held, size, piece))
         return True
 
     async def _piece(self, name: str, offset: int) -> bytes:

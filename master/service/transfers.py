@@ -215,9 +215,14 @@ class Files:
         """The bytes that are here of a content of so many."""
         return size if self._blobs.has(sha256) else self._blobs.received(sha256)
 
-    async def take(self, chunk: BlobChunk) -> int:
+    async def take(self, machine: MachineId, chunk: BlobChunk) -> int:
         """A piece that was read where it lay; how much of the content is here then."""
-        return await self._receive(chunk, chunk.total)
+        held = await self._receive(chunk, chunk.total)
+        fetching = self._machines.get(machine)
+        if fetching is not None and (arrival := fetching.coming.get(chunk.sha256)) is not None:
+            arrival.download.took(held, self._loop.time())
+            self._ask(machine)
+        return held
 
     # --- fetching ---------------------------------------------------------------------------------
 

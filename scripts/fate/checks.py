@@ -18,7 +18,7 @@ from fate.world import World
 
 _NEVER_LET_IN: int = 8  # times that a machine was denied
 _LATE_END_SECONDS = 1.0  # in which a machine that was told to stop, or stops itself, is gone
-_SLACK_SECONDS = 3.0  # between what a provider charges and what the master saw of it
+_SLACK_SECONDS = 0.05  # between what a provider charges and what the master saw of it
 
 
 def judge(world: World, ended_at: float) -> list[str]:

@@ -28,6 +28,7 @@ class Mood:
     takes_back: float = 0.0  # share of machines that it takes back when they have just come up
     stale_seconds: float = 0.0  # its lists are so old
     boot_seconds: float = 2.0
+    travels_seconds: float = 0.5  # the time at most that an answer takes
 
 
 @dataclass(slots=True, eq=False)
@@ -78,13 +79,15 @@ class Provider:
             if ticket.machine not in self.machines:  # asked for again, it is the same machine
                 self._start(ticket)
         await self._answer()
-        return {ticket.machine: self._sighting(ticket.machine, 0.0) for ticket in tickets}
+        seen = {ticket.machine: self._sighting(ticket.machine, 0.0) for ticket in tickets}
+        return await self._on_its_way(seen)
 
     async def status(self, machines: Sequence[MachineId]) -> Mapping[MachineId, Sighting]:
         await asyncio.sleep(self._rng.uniform(0.02, 0.3))
         if self._rng.random() < self.mood.loses_answers / 2:
             raise BusyError("no answer")
-        return {one: self._sighting(one, self.mood.stale_seconds) for one in machines}
+        seen = {one: self._sighting(one, self.mood.stale_seconds) for one in machines}
+        return await self._on_its_way(seen)
 
     async def stop(self, machines: Sequence[MachineId]) -> None:
         await asyncio.sleep(self._rng.uniform(0.05, 0.5))
@@ -165,6 +168,11 @@ class Provider:
         if machine.gone_at is not None and machine.gone_at <= then:
             return Sighting(State.GONE, f"i-{number}", charged, machine.why)
         return Sighting(State.UP, f"i-{number}", charged)
+
+    async def _on_its_way(self, seen: dict[MachineId, Sighting]) -> dict[MachineId, Sighting]:
+        """What it says was so when it said it; meanwhile workers speak."""
+        await asyncio.sleep(self._rng.uniform(0.0, self.mood.travels_seconds))
+        return seen
 
     async def _answer(self) -> None:
         if self._rng.random() < self.mood.loses_answers:

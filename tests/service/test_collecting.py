@@ -10,6 +10,7 @@ import pytest
 from helpers.service import Make, becomes, eventually, over, results, sweep
 from helpers.workers import end_workers, workers_in
 
+from bats.deploy.host.roster import Roster
 from bats.master.client import Client
 from bats.master.service.master import Master
 
@@ -58,18 +59,22 @@ async def test_a_bag_is_not_complete_before_its_files_are_here(client: Client, c
     assert whole(status, await results(client, bag))
 
 
-async def test_a_worker_killed_while_its_files_come_has_its_task_run_again(
-    client: Client, cut: Any, tmp_path: Path
+@pytest.mark.parametrize("folder_stays", [True, False])
+async def test_a_worker_killed_while_its_files_come_has_its_task_run_again_unless_its_folder_stays(
+    client: Client, cut: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder_stays: bool
 ) -> None:
+    if not folder_stays:
+        monkeypatch.setattr(Roster, "left", lambda *_: b"")
     bag = (await client.ask("submit", sweep=sweep(1, BIG, outputs=("big",))))["bag"]
     (first,) = await eventually(lambda: coming(client, bag))
     end_workers(tmp_path)
-    await eventually(lambda: workers_in(tmp_path).keys() - {first["machine"]})
+    if not folder_stays:
+        await eventually(lambda: workers_in(tmp_path).keys() - {first["machine"]})
     cut()
     status = await over(client, bag)
     assert (status["state"], status["done"]) == ("complete", 1)
     (row,) = await results(client, bag)
-    assert row["attempt"] > first["attempt"]
+    assert (row["attempt"] == first["attempt"]) == folder_stays
     assert whole(status, [row])
 
 

@@ -269,7 +269,7 @@ async def test_a_machine_that_may_have_been_started_is_stopped_when_it_is_called
         here.provider.stop(machine, "not needed any more")
         await eventually(lambda: here.bag.ended)
         assert here.backend.stopped == [[1]]
-        assert here.bag.charges == [(1, "host-7")], "its bill is in the books"
+        assert here.bag.bills[MachineId(1)] == (940.0, 1000.0), "its bill is in the books"
 
 
 async def test_machines_that_may_have_been_started_are_stopped_when_a_back_end_is_given_up(
@@ -344,6 +344,40 @@ async def test_a_machine_whose_end_is_learnt_late_costs_what_its_provider_charge
         here.backend.says[one] = Sighting(State.GONE, charged_seconds=2.5, gone=Gone.EXPIRED)
         await eventually(lambda: here.bag.ended)
         assert here.bag.bills[one] == bill
+
+
+async def test_a_machine_that_joined_before_its_provider_was_heard_costs_what_that_charges(
+    tmp_path: Path,
+) -> None:
+    """The answer was long on its way: told by it, the meter began after the worker had spoken."""
+    async with world(tmp_path) as here:
+        here.bag.engine.handle(Begin(), 0.0)
+        one = next(machine.id for machine in here.bag.engine.alive())
+        here.bag.engine.handle(Joined(one, 1), 990.0)
+        here.start(one)
+        await eventually(lambda: here.backend.asked)
+        here.backend.says[one] = UP
+        await eventually(lambda: here.bag.charges)
+        here.backend.says[one] = Sighting(State.GONE, charged_seconds=8.0, gone=Gone.STOPPED)
+        await eventually(lambda: here.bag.ended)
+        assert here.bag.bills[one] == (990.0, 998.0)
+
+
+async def test_a_meter_that_ran_longer_than_a_late_answer_told_is_set_right_by_the_next(
+    tmp_path: Path,
+) -> None:
+    """The master was frozen when the first came: it lay there, and told of a while ago."""
+    async with world(tmp_path) as here:
+        here.start(1)
+        await eventually(lambda: here.backend.asked)
+        here.backend.says[MachineId(1)] = UP
+        await eventually(lambda: here.bag.bills.get(MachineId(1)) == (998.0, None))
+        here.backend.says[MachineId(1)] = Sighting(State.UP, "host-7", charged_seconds=27.0)
+        await eventually(lambda: here.bag.bills[MachineId(1)] == (973.0, None), 10)
+        gone = Sighting(State.GONE, charged_seconds=27.4, gone=Gone.STOPPED)
+        here.backend.says[MachineId(1)] = gone
+        await eventually(lambda: here.bag.ended)
+        assert here.bag.bills[MachineId(1)] == (1000.0 - 27.4, 1000.0)
 
 
 async def test_a_machine_unknown_once_is_looked_for_again_before_it_is_held_to_be_lost(

@@ -157,7 +157,8 @@ class BagMachines:
         self._changed()
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
-        self._keep(self.rows[machine]._replace(charged_since=since, address=address))
+        row = self.rows[machine]
+        self._keep(row._replace(charged_since=since, address=address or row.address))
         self._happen(Charged(machine, since))
 
     def knows_key(self, machine: MachineId, public: str) -> None:

@@ -45,6 +45,7 @@ _FAREWELL_SECONDS: Final = 5.0  # for a worker that is told to stop, before its 
 _FETCH_SECONDS: Final = 60.0  # for outputs still on a machine that costs nothing
 _SURE_SECONDS: Final = 15.0  # for which a machine is unknown before it is held to be lost
 _MOST_SURPRISES: Final = 5  # errors in a row that the back end itself did not expect
+_EXACT_SECONDS: Final = 1.0  # providers count in whole ones, and answers take a while
 _LOG_LINES: Final = 12
 
 log = structlog.get_logger()
@@ -288,9 +289,8 @@ class Provider:
                 continue  # what is being asked for may be there soon
             changed |= one.seen is None or one.seen.state is not seen.state
             one.seen = seen
-            if seen.charged_seconds is not None and one.charged_since is None:
-                one.charged_since = _charged_since(one, seen.state, seen.charged_seconds)
-                one.owner.machines.charged(machine, one.charged_since, seen.address)
+            if seen.charged_seconds is not None:
+                self._see_charged(one, seen, seen.charged_seconds)
             if seen.state is State.GONE:
                 self._see_gone(one, seen)
             else:
@@ -298,6 +298,14 @@ class Provider:
                 self._see_announced(one, seen)
                 self._see_late(one, seen)
         return changed
+
+    def _see_charged(self, one: Watched, seen: Sighting, seconds: float) -> None:
+        """Its meter began no later than any answer tells: the first may have come late."""
+        since = _charged_since(one, seconds)
+        exact = 0.0 if seen.state is State.GONE else _EXACT_SECONDS
+        if one.charged_since is None or since < one.charged_since - exact:
+            one.charged_since = since
+            one.owner.machines.charged(one.machine, since, seen.address)
 
     def _see_gone(self, one: Watched, seen: Sighting) -> None:
         if seen.gone is Gone.LOST and not self._surely_lost(one):
@@ -388,15 +396,15 @@ class Provider:
             log.error("fleet loop failed", offering=self.offering.name, exc_info=error)
 
 
-def _charged_since(one: Watched, state: State, charged_seconds: float) -> float:
+def _charged_since(one: Watched, charged_seconds: float) -> float:
     """Since when a machine seen for the first time is charged, by its bag's clock.
 
-    The bill of one that is gone grows no more, and nobody says when it ended: where its bag has
-    known it to be there, since then.
+    An answer may be long on its way, and the bill of one that is gone grows no more: where its bag
+    has known it to be there before, since then. Its end is counted from the same time.
     """
     latest = max(0.0, one.owner.clock() - charged_seconds)
     known = one.owner.known(one.machine)
-    if state is not State.GONE or known is None or known.charged_since is None:
+    if known is None or known.charged_since is None:
         return latest
     return min(latest, known.charged_since)
 
