@@ -46,6 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--bags", type=int, default=0, metavar="N", help="of each cell of a study that has cells"
     )
     parser.add_argument(
+        "--data", type=Path, metavar="FILE", help="real measurements, for a study that takes some"
+    )
+    parser.add_argument(
         "--resume", action="store_true", help="run only what is not in DIR yet, by the same code"
     )
     chosen = parser.parse_args(arguments)
@@ -54,7 +57,13 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.bags < 0:
         parser.error(f"--bags is at least 1, not {chosen.bags}")
     options = Options(
-        chosen.quick, chosen.workers, chosen.out, chosen.seed, chosen.bags, chosen.resume
+        chosen.quick,
+        chosen.workers,
+        chosen.out,
+        chosen.seed,
+        chosen.bags,
+        chosen.resume,
+        chosen.data,
     )
     names = list(known) if "all" in chosen.study else chosen.study
     told = []

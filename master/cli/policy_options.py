@@ -74,7 +74,8 @@ _OPTIONS: Final = (
     click.option("--provisioner", type=PolicyName(_of_sweep("provisioners")), metavar="NAME",
                  help="Which machines are bought: timetable (usual), paper or cost-blind."),
     click.option("--planner", type=PolicyName(_of_sweep("planners")), metavar="NAME",
-                 help="What the mixes of schedules come from: knapsack (usual) or milp."),
+                 help="What mixes come from: knapsack (usual) or milp; of workflows "
+                 "also prob, average, worst-case."),
     click.option("--sampling", type=PolicyName(_of_sweep("samplings")), metavar="NAME",
                  help="How runtimes are learned: regression (usual), implicit or none."),
     click.option("--prudence", type=_Prudence(min=0), metavar="NUMBER",

@@ -26,6 +26,7 @@ class Options:
     seed: int
     bags: int = 0  # of each cell; 0: as many as the study takes
     resume: bool = False
+    data: Path | None = None  # real measurements
 
     def seeds(self, usual: int, quick: int) -> range:
         """The bags of each cell."""

@@ -65,7 +65,7 @@ def test_simulate_takes_the_table_and_the_options(user: User) -> None:
     [
         ("--tail", "head", "'head' is not one of none, random, stochastic, stochastic+random"),
         ("--provisioner", "mine", "'mine' is not one of timetable, paper, cost-blind"),
-        ("--planner", "greedy", "'greedy' is not one of knapsack, milp"),
+        ("--planner", "greedy", "'greedy' is not one of knapsack, milp, prob, average, worst-case"),
         ("--sampling", "some", "'some' is not one of regression, implicit, none"),
         ("--prudence", "-1", "-1"),
         ("--prudence", "nan", "nan"),

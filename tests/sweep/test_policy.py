@@ -123,7 +123,10 @@ def test_a_name_of_ones_own_is_known_once_it_is_registered(
         ('cushion = "5"', "line 3: `policy.cushion`: unknown key"),
         ('tail = "stochastik"', "line 3: `policy.tail`: 'stochastik' names no tail strategy; did"),
         ('provisioner = "costblind"', "names no provisioner; did you mean `cost-blind`?"),
-        ('planner = "greedy"', "names no planner; allowed are knapsack, milp"),
+        (
+            'planner = "greedy"',
+            "names no planner; allowed are knapsack, milp, prob, average, worst-case",
+        ),
         ('sampling = "non"', "names no way of sampling; did you mean `none`?"),
         ('strategy = "N=9"', "`N=9` is no strategy; write for example `N=3 T=1x"),
         ("strategy = 5", "should be a text such as N=3"),

@@ -237,6 +237,58 @@ class LongestFirst(Ready):
         return iter(self._rising)
 
 
+class ByKind(Ready):
+    """Any of those that a plan has for a kind of machine, whose turn is told before.
+
+    Machines of other kinds help where more is ready of a step than its own kind has places for: so
+    the one long task of a step waits for the fast machine, and of a thousand none waits in vain.
+    """
+
+    def __init__(
+        self, rng: random.Random, step_of: Callable[[int], int], kinds: Sequence[int]
+    ) -> None:
+        self.kinds = kinds  # of each step; without, any machine takes anything
+        self._rng = rng
+        self._step_of = step_of
+        self._by_step: dict[int, AtRandom] = {}
+        self._kind = 0
+        self._places: Sequence[int] = ()
+
+    def with_all(self, tasks: Sequence[int]) -> "ByKind":
+        for task in tasks:
+            self.add(task)
+        return self
+
+    def turn_to(self, kind: int, places: Sequence[int]) -> None:
+        """The next is for a machine of that kind; of each kind there are so many places."""
+        self._kind, self._places = kind, places
+
+    def add(self, task: int) -> None:
+        step = self._step_of(task)
+        if step not in self._by_step:
+            self._by_step[step] = AtRandom((), self._rng)
+        self._by_step[step].add(task)
+
+    def take(self) -> int | None:
+        steps = [step for step, tasks in self._by_step.items() if len(tasks)]
+        own = [step for step in steps if self._bound_to(step) in (None, self._kind)]
+        for step in own or steps:
+            tasks, bound = self._by_step[step], self._bound_to(step)
+            if own or bound is None or len(tasks) > self._places[bound]:
+                return tasks.take()
+        return None
+
+    def _bound_to(self, step: int) -> int | None:
+        return self.kinds[step] if step < len(self.kinds) else None
+
+    def clear(self) -> None:
+        self._by_step.clear()
+
+    def __iter__(self) -> Iterator[int]:
+        for tasks in self._by_step.values():
+            yield from tasks
+
+
 class ByRank(Ready):
     """The task of the longest way to the end first, or of the shortest; of equal ones any."""
 

@@ -19,7 +19,7 @@ from bats.master.brain.books.machine_pool import MachinePool
 from bats.master.brain.books.phase import MOVES, Phase
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
-from bats.master.brain.books.ready import AtRandom, LongestFirst
+from bats.master.brain.books.ready import AtRandom, ByKind, LongestFirst
 from bats.master.brain.books.taskbook import TaskBook
 from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
 from bats.master.brain.learning.profile import RuntimeProfile
@@ -123,13 +123,15 @@ class Sample:
 class Plan:
     """The mix being executed and what it was expected to do."""
 
-    __slots__ = ("at", "makespan_seconds", "mix", "tasks")
+    __slots__ = ("at", "by_step", "done", "makespan_seconds", "mix", "tasks")
 
     def __init__(self, mix: Mix, tasks: int, makespan_seconds: float, at: float) -> None:
         self.mix = mix
         self.tasks = tasks
         self.makespan_seconds = makespan_seconds
         self.at = at
+        self.by_step: tuple[tuple[int, int], ...] = ()  # a kind for each, and how many of it
+        self.done = 0  # tasks, when it was found which
 
 
 class Run:
@@ -168,6 +170,7 @@ class Run:
         self.short_of_money = False  # the user has been told that the budget will not do
         self.lends = False  # paid time that it has no use for goes to other bags
         self.order = Order.RANDOM  # in which ready tasks are begun
+        self.by_kind: ByKind | None = None  # ready tasks, where a plan binds them to kinds
         self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
         self.progress = Progress()
@@ -307,6 +310,30 @@ class Run:
             self.tasks.arrange(lambda tasks: AtRandom(tasks, self.rng))
         if words := change_in_words(before.law if before else None, now.law if now else None):
             self.say(words)
+
+    def follow(self, by_step: tuple[tuple[int, int], ...]) -> None:
+        """Bind the steps of a workflow to kinds of machines, as its plan does."""
+        plan, order = self.plan, self.tasks.order
+        if plan is None or order is None or self.order is not Order.RANDOM:
+            return  # the user has said what goes first
+        bound = [kind for kind, _ in by_step]
+        if self.by_kind is not None and self.by_kind.kinds == bound:
+            return
+        by_kind = ByKind(self.rng, order.step_of, bound)
+        self.tasks.arrange(by_kind.with_all)
+        self.by_kind = by_kind
+
+    def draw_for(self, cluster: int) -> TaskId | None:
+        """The next of the ready tasks that such a machine should take."""
+        if self.by_kind is not None:
+            if self.plan is None or not self.plan.by_step:
+                self.by_kind.kinds = []
+            places = [
+                len(of) * c.offering.slots
+                for of, c in zip(self.pool.living, self.clusters, strict=True)
+            ]
+            self.by_kind.turn_to(cluster, places)
+        return self.tasks.draw()
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""

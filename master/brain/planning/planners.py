@@ -15,6 +15,9 @@ class Planner:
     fastest: Callable[[Problem], Plan | None]
     """The fastest mix within the budget and the deadline; None if there is none."""
 
+    workflows: str = ""
+    """The judge of `probability.workflow_planning` who plans workflows; "": they go by mixes."""
+
     def cheapest(self, problem: Problem) -> Plan | None:
         """The cheapest mix within the deadline, whatever the budget; None if there is none."""
         return cheapest_within(
@@ -24,5 +27,11 @@ class Planner:
 
 KNAPSACK: Final = Planner(knapsack)
 
-PLANNERS: Final[dict[str, Planner]] = {"knapsack": KNAPSACK, "milp": Planner(briefly)}
+PLANNERS: Final[dict[str, Planner]] = {
+    "knapsack": KNAPSACK,
+    "milp": Planner(briefly),
+    "prob": Planner(knapsack, workflows="PROB"),
+    "average": Planner(knapsack, workflows="AVERAGE"),
+    "worst-case": Planner(knapsack, workflows="WORST_CASE"),
+}
 """Every planner by its name; one of your own is one more entry."""

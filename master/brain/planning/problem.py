@@ -35,6 +35,7 @@ class Plan:
     makespan_seconds: float  # Te
     cost: Money  # Be
     exact: bool = True  # False: prices were rounded up to keep the search small
+    by_step: tuple[tuple[int, int], ...] = ()  # of a workflow's steps: a kind, and how many of it
 
     @property
     def machines(self) -> int:

@@ -21,6 +21,7 @@ from bats.master.brain.policies.replication import (
 )
 from bats.master.brain.policies.samplers import Implicit, NoSample, Regression, Sampler
 from bats.master.brain.policies.two_pools import TwoPools
+from bats.master.brain.policies.workflows.by_distributions import ByDistributions
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.unreliable.notation import read
 
@@ -111,6 +112,8 @@ def _provisioner(settings: Settings) -> Provisioner:
         return ByStrategy(settings.prudence)
     if SAMPLERS[settings.sampling].blind:
         name = COST_BLIND
+    elif name == TIMETABLE and settings.graph and (judge := PLANNERS[settings.planner].workflows):
+        return ByDistributions(settings.prudence, judge)
     elif name == TIMETABLE and not settings.prudence:
         name = PAPER
     return PROVISIONERS[name](settings)

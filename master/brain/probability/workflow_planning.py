@@ -21,6 +21,7 @@ from bats.common.money import Money
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.probability.assignment import Choice, Found, a_star
 from bats.master.brain.probability.group_choices import (
+    NOWHERE,
     Assigned,
     OfGroups,
     OnKinds,
@@ -28,7 +29,7 @@ from bats.master.brain.probability.group_choices import (
     numbers,
 )
 from bats.master.brain.probability.histogram import Floats, Histogram, constant, from_samples
-from bats.master.brain.probability.rented_machines import Outcomes, Rented, World
+from bats.master.brain.probability.rented_machines import OnKind, Outcomes, Rented, World
 from bats.master.brain.probability.stages import Order, Stage, stages
 
 Runtimes = Sequence[Sequence[Histogram]]
@@ -66,21 +67,14 @@ class WorkflowPlan:
     within: float  # the chance that the budget and the deadline hold
     compared: int  # plans that it is the best of
 
-    def kind_of_steps(self) -> dict[int, int]:
-        """The kind of machine for each step, by the stage in which it comes first."""
-        found: dict[int, int] = {}
+    def of_steps(self) -> dict[int, OnKind]:
+        """The machines for each step, by the stage in which it comes first; none for barriers."""
+        found: dict[int, OnKind] = {}
         for stage, chosen in zip(self.stages, self.on, strict=True):
             for group, on in zip(stage, chosen, strict=True):
-                found.setdefault(group.step, on.kind)
+                if on is not NOWHERE:
+                    found.setdefault(group.step, on)
         return found
-
-    def mix_of(self, stage: int, kinds: int) -> tuple[int, ...]:
-        """The machines of each kind that a stage has."""
-        mix = [0] * kinds
-        if stage < len(self.on):
-            for on in self.on[stage]:
-                mix[on.kind] = max(mix[on.kind], on.machines)
-        return tuple(mix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +83,25 @@ class Judge:
 
     sees: Callable[[Histogram], Histogram]
     certain: bool = False  # one run tells all
+    runs: int = 0  # of each plan that is looked at; 0: as many as time allows
 
 
 PROB: Final = Judge(lambda seconds: seconds)
 AVERAGE: Final = Judge(lambda seconds: constant(seconds.mean), certain=True)
 WORST_CASE: Final = Judge(lambda seconds: constant(seconds.quantile(0.99)), certain=True)
 
+JUDGES: Final = {"PROB": PROB, "AVERAGE": AVERAGE, "WORST_CASE": WORST_CASE}
+
 Search = Callable[[Sequence[Sequence[Choice[OnKinds]]], float], Found[OnKinds] | None]
 
 
 def fastest(
-    problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star
+    problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star, looks: int = LOOKS
 ) -> WorkflowPlan | None:
     """The plan of the least expected makespan that keeps the budget with the chance asked for."""
     planning = _Planning.of(problem, judge)
     return planning.nearest(
+        looks,
         planning.candidates(search, problem.budget, by_cost=False),
         float(problem.budget),
         lambda rough: (rough.seconds, rough.cost),
@@ -112,11 +110,12 @@ def fastest(
 
 
 def cheapest(
-    problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star
+    problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star, looks: int = LOOKS
 ) -> WorkflowPlan | None:
     """The plan of the least expected cost that keeps the deadline with the chance asked for."""
     planning = _Planning.of(problem, judge)
     return planning.nearest(
+        looks,
         planning.candidates(search, problem.deadline_seconds, by_cost=True),
         problem.deadline_seconds,
         lambda rough: (rough.cost, rough.seconds),
@@ -139,7 +138,9 @@ class _Planning:
             for of_step in problem.runtimes
         ]
         by_stage = stages(problem.order)
-        runs = int(np.clip(DRAWN // max(1, len(problem.order)), FEWEST_RUNS, MOST_RUNS))
+        runs = judge.runs or int(
+            np.clip(DRAWN // max(1, len(problem.order)), FEWEST_RUNS, MOST_RUNS)
+        )
         world = World(
             problem.order, by_stage, problem.clusters, runtimes, problem.there, problem.running,
             1 if judge.certain else runs, problem.seed,
@@ -172,6 +173,7 @@ class _Planning:
 
     def nearest(
         self,
+        looks: int,
         found: Sequence[Rough],
         limit: float,
         counted: Callable[[Rough], tuple[float, float]],
@@ -185,7 +187,7 @@ class _Planning:
         left = sorted(found, key=lambda one: counted(one)[0])
         best: tuple[float, WorkflowPlan] | None = None
         longer, more = 1.0, 1.0
-        for look in range(LOOKS):
+        for look in range(looks):
             able = [one for one in left if counted(one)[1] * more <= limit]
             if not able and best is None and left:
                 able = [min(left, key=lambda one: counted(one)[1])]

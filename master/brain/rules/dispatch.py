@@ -96,7 +96,7 @@ def _next(run: Run, machine: Machine) -> Attempt | None:
     if run.tasks.ready and not _may_begin(run, machine):
         fitting = _fitting(run, machine)
         return None if fitting is None else run.tasks.send(fitting, machine.id)
-    drawn = run.tasks.draw()
+    drawn = run.draw_for(machine.cluster)
     if drawn is not None:
         return run.tasks.send(drawn, machine.id)
     if run.phase is Phase.EXECUTING and machine.load < machine.slots:

@@ -99,6 +99,7 @@ def _arrange(run: Run) -> None:
         return  # the tasks of a bag have no ranks: chance or a law says which is next
     if run.order is not Order.RANDOM:
         ranks = through_barriers(order.graph, order.in_order(), task_seconds(run, order.graph))
+    run.by_kind = None
     run.tasks.arrange(lambda tasks: drawn(order, tasks, run.rng, run.order, ranks))
 
 

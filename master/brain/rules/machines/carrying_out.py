@@ -19,7 +19,13 @@ from bats.master.brain.views.prospects import Ahead, look_ahead
 def adopt(run: Run, solution: Solution, view: Outlook, cause: str) -> None:
     """Make the mix so: surplus machines leave at the end of their paid ATUs, missing ones come."""
     before = tuple(len(run.pool.staying(k)) for k in range(len(run.clusters)))
+    found = run.plan
     run.plan = Plan(solution.mix, view.N_e, solution.makespan_seconds, run.now)
+    if solution.by_step:
+        same = found is not None and found.by_step == solution.by_step
+        run.plan.by_step = solution.by_step
+        run.plan.done = found.done if found is not None and same else run.tasks.done
+        run.follow(solution.by_step)
     for k, wanted in enumerate(solution.mix):
         c = run.clusters[k]
         staying = run.pool.staying(k)

@@ -1,0 +1,1 @@
+"""Policies of workflows alone."""

@@ -1,0 +1,58 @@
+"""The rest of a workflow as a problem for a planner who counts with distributions."""
+
+from bats.common.money import Money
+from bats.master.brain.planning.mix import Cluster
+from bats.master.brain.probability.histogram import Histogram, constant, from_samples
+from bats.master.brain.probability.rented_machines import Rented
+from bats.master.brain.probability.stages import Order
+from bats.master.brain.probability.workflow_planning import WorkflowProblem
+from bats.master.brain.views import investments, prospects
+from bats.master.brain.views.order.order_left import order_left
+from bats.master.brain.views.readonly import MachineState, RunView
+
+
+def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowProblem | None:
+    """The tasks that are left, by what is known of their steps; None if nothing is known yet."""
+    left = order_left(run)
+    known = [seconds for sample in left.samples for seconds in sample] if left else []
+    if left is None or not known:
+        return None
+    parents: list[list[int]] = [[] for _ in left.step]
+    for task, children in enumerate(left.children):
+        for child in children:
+            parents[child].append(task)
+    usual = sum(known) / len(known)
+    runtimes: list[list[Histogram]] = []
+    for sample in left.samples:
+        canonical = from_samples(sample) if sample else constant(usual)
+        runtimes.append(
+            [canonical.scaled(max(0.0, c.line.convert(usual)) / usual) for c in run.clusters]
+        )
+    deadline = run.choice.deadline_at
+    return WorkflowProblem(
+        Order(left.step, parents),
+        clusters,
+        runtimes,
+        Money(max(0, prospects.money_left(run))),
+        float("inf") if deadline is None else max(1e-3, deadline - run.now),
+        there=_there(run),
+        running=left.running,
+        seed=run.settings.seed,
+    )
+
+
+def _there(run: RunView) -> list[Rented]:
+    """Machines that stay, when they are free and until when they are paid, from now on."""
+    return [
+        Rented(
+            machine.cluster,
+            investments.busy_seconds(run, machine)
+            if machine.joined_at is not None
+            else max(
+                0.0, machine.requested_at + run.clusters[machine.cluster].start_seconds - run.now
+            ),
+            max(0.0, machine.stop_by(run.now) - run.now),
+        )
+        for machine in run.pool.alive()
+        if machine.staying and machine.state in (MachineState.UP, MachineState.REQUESTED)
+    ]

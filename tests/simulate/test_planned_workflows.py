@@ -1,0 +1,111 @@
+"""Workflows planned step by step, with whoever judges runtimes, by name."""
+
+import random
+
+import numpy as np
+import pytest
+
+from bats.common.money import Money, money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.books.ready import ByKind
+from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.protocol.settings import Settings
+from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.workflows.scientific import SCIENTIFIC
+
+JUDGED = [name for name, planner in PLANNERS.items() if planner.workflows]
+
+
+def simulated(
+    family: str, planner: str, seed: int, *, atu: float = 60.0, tasks: int = 60, **limits: object
+) -> Simulation:
+    """A workflow whose tasks vary more on the slow kind than on the fast one, run to its end."""
+    rng = np.random.default_rng(seed)
+    work = SCIENTIFIC[family](tasks, rng)
+    varies = np.stack([rng.lognormal(-s * s / 2, s, work.graph.tasks) for s in (0.4, 0.1)])
+    offerings = tuple(
+        Offering(ClusterName(name), Money(money(price) * int(atu) // 60), atu, max_machines=8)
+        for name, price in (("slow", "0.02"), ("fast", "0.05"))
+    )
+    settings = Settings(
+        work.graph.tasks, offerings, graph=work.graph, planner=planner, seed=seed, **limits
+    )  # type: ignore[arg-type]
+    simulation = Simulation(
+        settings,
+        lambda task, kind: work.seconds[task] / (1.0, 2.0)[kind] * float(varies[kind, task]),
+        Conditions(start_seconds=lambda _rng, _kind: 10.0),
+        seed,
+    )
+    simulation.run(until=1e7)
+    return simulation
+
+
+@pytest.mark.parametrize("planner", JUDGED)
+@pytest.mark.parametrize("family", ["montage", "epigenomics"])
+def test_every_task_is_done_within_the_budget_whoever_plans(family: str, planner: str) -> None:
+    for seed, atu, budget in ((1, 60.0, "2"), (2, 600.0, "4"), (3, 60.0, "0.9")):
+        ended = simulated(family, planner, seed, atu=atu, budget=money(budget))
+        view = ended.engine.view()
+        assert view.spent <= money(budget)
+        if budget != "0.9":
+            assert view.done == view.total, (family, seed)
+
+
+def test_the_steps_are_bound_to_kinds_once_there_is_a_plan() -> None:
+    ended = simulated("epigenomics", "prob", 1, budget=money("3"))
+    by_kind = ended.engine.run.by_kind
+    assert by_kind is not None
+    assert simulated("epigenomics", "knapsack", 1, budget=money("3")).engine.run.by_kind is None
+
+
+def test_the_same_seed_plans_the_same() -> None:
+    one, other = (simulated("epigenomics", "prob", 5, budget=money("3")) for _ in range(2))
+    assert one.engine.view() == other.engine.view()
+
+
+def test_a_deadline_far_away_is_met_for_less_than_the_fastest_costs() -> None:
+    quick = simulated("epigenomics", "prob", 2, budget=money("8"))
+    until = 4 * (quick.engine.run.ended_at or 0.0)
+    cheap = simulated("epigenomics", "prob", 2, budget=money("8"), deadline_seconds=until)
+    assert cheap.engine.view().done == cheap.engine.view().total
+    assert (cheap.engine.run.ended_at or 0.0) <= until
+    assert cheap.engine.view().spent <= quick.engine.view().spent
+
+
+def test_a_bag_under_a_planner_of_workflows_is_planned_as_by_the_knapsack() -> None:
+    found = [
+        Simulation(
+            Settings(
+                40, (Offering(ClusterName("one"), money("0.1"), 60.0, 4),), money("5"), planner=name
+            ),
+            lambda task, _kind: 5.0 + task % 7,
+        )
+        for name in ("prob", "knapsack")
+    ]
+    ends = [one.run(until=1e6).ended_at for one in found]
+    assert ends[0] == ends[1]
+
+
+def by_kind(kinds: list[int], tasks: int) -> ByKind:
+    """Three tasks of each step."""
+    return ByKind(random.Random(1), lambda task: task // 3, kinds).with_all(range(tasks))
+
+
+def test_a_machine_takes_what_is_bound_to_its_kind_first() -> None:
+    ready = by_kind([0, 1], 6)
+    ready.turn_to(1, [4, 4])
+    assert {ready.take() for _ in range(3)} == {3, 4, 5}
+    assert ready.take() is None  # three are ready, and the other kind has places for four
+
+
+def test_machines_of_other_kinds_help_where_more_is_ready_than_there_are_places() -> None:
+    ready = by_kind([0], 3)
+    ready.turn_to(1, [2, 1])
+    assert ready.take() is not None
+    assert ready.take() is None
+
+
+def test_what_is_bound_to_a_kind_that_has_no_machine_waits_for_none() -> None:
+    ready = by_kind([0], 3)
+    ready.turn_to(1, [0, 1])
+    assert [ready.take() is not None for _ in range(4)] == [True, True, True, False]
