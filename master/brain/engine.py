@@ -7,6 +7,7 @@ Two drivers use it alike: the live master (`master/service`) and the simulator (
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from statistics import pstdev
 
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
@@ -17,6 +18,7 @@ from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Oracle, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
+from bats.master.brain.learning.machine_speeds import Worked, slowness
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.by_name import policies_of
 from bats.master.brain.policies.known_pools import KnownPools, known_pools
@@ -229,6 +231,22 @@ class Engine:
     def runtimes(self) -> list[Sequence[float]]:
         """The runtimes that are known of each offering."""
         return [c.profile.sample() for c in self.run.clusters]
+
+    def slowness(self) -> list[tuple[float, ...]]:
+        """The slowness of the machines of each offering; of a workflow, whose steps differ, none.
+
+        Likewise where runtimes follow from parameters: few tasks of a machine would tell of these.
+        """
+        run = self.run
+        if run.tasks.order is not None or run.foreseen is not None:
+            return [() for _ in run.clusters]
+        of_kind: list[list[Worked]] = [[] for _ in run.clusters]
+        for machine in run.pool.machines.values():
+            of_kind[machine.cluster].append(Worked(machine.done_count, machine.done_seconds))
+        return [
+            slowness(machines, pstdev(c.profile.sample() or [0.0]))
+            for machines, c in zip(of_kind, run.clusters, strict=True)
+        ]
 
     @property
     def unanswered(self) -> Foretell | None:

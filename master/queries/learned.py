@@ -6,6 +6,7 @@ from statistics import fmean
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetLearned
+from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.queries.question import Question
 from bats.master.store.rows import LearnedRow
 
@@ -14,7 +15,19 @@ from bats.master.store.rows import LearnedRow
 async def learned(question: Question, want: GetLearned) -> replies.Learned:
     del want
     rows = await question.read(lambda reader: reader.learned())
-    return {"learned": [_told(row) for row in rows]}
+    return {
+        "learned": [_told(row) for row in rows if row.template != KEPT_AS],
+        "speeds": [_speeds(row) for row in rows if row.template == KEPT_AS],
+    }
+
+
+def _speeds(row: LearnedRow) -> replies.MachineSpeeds:
+    return {
+        "offering": row.offering,
+        "machines": row.tasks,
+        "slowness": list(struct.unpack(f"<{len(row.runtimes) // 8}d", row.runtimes)),
+        "at": row.at,
+    }
 
 
 def _told(row: LearnedRow) -> replies.Lesson:

@@ -1,13 +1,17 @@
 """What a bag takes of earlier ones of the same command, and how a user sees and forgets it."""
 
+import struct
+
 import pytest
 from helpers.service import over, sweep
 
 from bats.common.errors import UsageError
 from bats.master.api.asking import ask
 from bats.master.api.requests import Forget, GetLearned
+from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.client import Client
 from bats.master.service.master import Master
+from bats.master.store.rows import LearnedRow
 
 
 async def ran(client: Client, tasks: int, command: str = "sleep 0.0{x}") -> int:
@@ -48,3 +52,20 @@ async def test_what_was_learned_is_forgotten_by_command_or_wholly(client: Client
     assert len((await ask(client, GetLearned()))["learned"]) == 1
     assert (await ask(client, Forget()))["commands"] == 1
     assert (await ask(client, GetLearned()))["learned"] == []
+
+
+async def test_how_machines_differ_is_told_beside_commands_and_forgotten_with_all(
+    master: Master, client: Client
+) -> None:
+    await ran(client, 4)
+    assert (await ask(client, GetLearned()))["speeds"] == []  # one machine tells nothing
+    packed = struct.pack("<3d", 0.9, 1.0, 1.1)
+    master.store.learned([LearnedRow(KEPT_AS, "here", 3, 1.0, packed)])
+    await ran(client, 4, "true {x}")  # what is written later is read after it
+    told = await ask(client, GetLearned())
+    assert told["speeds"] == [
+        {"offering": "here", "machines": 3, "slowness": [0.9, 1.0, 1.1], "at": 1.0}
+    ]
+    assert [one["command"] for one in told["learned"]] == ["sleep 0.0{x}", "true {x}"]
+    assert (await ask(client, Forget()))["commands"] == 2
+    assert (await ask(client, GetLearned()))["speeds"] == []

@@ -109,3 +109,14 @@ def test_what_is_bound_to_a_kind_that_has_no_machine_waits_for_none() -> None:
     ready = by_kind([0], 3)
     ready.turn_to(1, [0, 1])
     assert [ready.take() is not None for _ in range(4)] == [True, True, True, False]
+
+
+def test_machines_that_differ_are_told_apart_by_the_engine_that_ran_them() -> None:
+    settings = Settings(
+        200, (Offering(ClusterName("one"), money("0.1"), 60.0, 5),), money("9"), tail="none"
+    )
+    ran = Simulation(settings, lambda task, _kind: 5.0 + task % 7, seed=1)
+    ran.run(until=1e6)
+    (alike,) = ran.engine.slowness()
+    assert len(alike) >= 3
+    assert alike[-1] / alike[0] < 1.2  # all machines of the simulator are alike

@@ -131,8 +131,18 @@ class Lesson(TypedDict):
     at: float  # by the calendar
 
 
+class MachineSpeeds(TypedDict):
+    """The slowness of the machines of one offering, rising; 1 is their mean."""
+
+    offering: str
+    machines: int  # that were judged, of all bags
+    slowness: list[float]
+    at: float  # by the calendar
+
+
 class Learned(TypedDict):
     learned: list[Lesson]
+    speeds: list[MachineSpeeds]
 
 
 class Forgotten(TypedDict):

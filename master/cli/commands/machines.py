@@ -4,17 +4,26 @@ Also those that live and are in no bag's books, and what can be done about them.
 judges how many there were, `bats pools` tells of those that serve all bags.
 """
 
+import time
+
 import click
 
 from bats.common.errors import UnreachableError
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
-from bats.master.api.requests import FindOrphans, GetElasticity, GetMachines, GetPools
+from bats.master.api.requests import (
+    FindOrphans,
+    GetElasticity,
+    GetLearned,
+    GetMachines,
+    GetPools,
+)
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
 from bats.master.cli.display.formatting import amount, count, duration, machine_name, table
 from bats.master.cli.display.tables.elasticity_table import measures
 from bats.master.cli.display.tables.pool_table import pools_in_full
+from bats.master.cli.display.tables.speeds_table import speeds_in_words
 from bats.master.cli.questions import ask, bag_argument, limits
 
 
@@ -26,6 +35,7 @@ class Shown(replies.Machines, replies.Orphans):
     examples="""
 bats machines                    of the newest bag
 bats machines 3 --json
+bats machines --speeds           how much those of an offering differ
 bats machines --stop-orphans     ends what lives and is in no bag's books
 bats machines --adopt-orphans    has their bags take them back, as far as they can
 """
@@ -37,9 +47,16 @@ bats machines --adopt-orphans    has their bags take them back, as far as they c
 @click.option("--adopt-orphans", "do", flag_value="adopt",
               help="Have the bag that asked for such a machine take it back: it works again, and "
                    "is paid for from the part of its bill on that is in no books.")  # fmt: skip
+@click.option("--speeds", is_flag=True,
+              help="How much machines of each offering differ, by what all bags that ended "
+                   "have learned.")  # fmt: skip
 @common
-def machines(common: Common, bag: int | str, do: str | None) -> int:
+def machines(common: Common, bag: int | str, do: str | None, speeds: bool) -> int:
     """Lists the machines of a bag, and those that live and are in no bag's books."""
+    if speeds:
+        known = ask(common, GetLearned())
+        common.facts(known, lambda: speeds_in_words(known["speeds"], time.time()))
+        return 0
     if do:
         facts = _orphans(common, do)
         common.facts(facts, lambda: _orphans_in_words(facts, quiet=common.quiet), replies.Orphans)

@@ -1,16 +1,18 @@
 """Experience across bags: what a bag takes of it when it is submitted, and leaves when it ends.
 
-It is kept by the command as it is written, `{names}` and all, and by the offering.
+It is kept by the command as it is written, `{names}` and all, and by the offering; how machines of
+an offering differ is kept beside it.
 """
 
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.experience import Experience
+from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.store.reader import Reader
 from bats.master.store.rows import LearnedRow
 
@@ -42,14 +44,20 @@ def experienced(bag: Bag, reader: Reader) -> Bag:
 
 def lessons(bag: Bag, engine: Engine, reader: Reader) -> Iterable[LearnedRow]:
     """The rows to keep of a bag that has ended, with those of earlier ones."""
-    name, now = template(bag), time.time()
-    if not name:
-        return
+    if name := template(bag):
+        yield from _rows(name, bag, engine.runtimes(), reader)
+    yield from _rows(KEPT_AS, bag, engine.slowness(), reader)
+
+
+def _rows(
+    name: str, bag: Bag, found: Sequence[Sequence[float]], reader: Reader
+) -> Iterable[LearnedRow]:
+    now = time.time()
     known = {row.offering: experience(row) for row in reader.learned(name)}
-    for offering, runtimes in zip(bag.settings.offerings, engine.runtimes(), strict=True):
-        if len(runtimes) < FEWEST:
+    for offering, values in zip(bag.settings.offerings, found, strict=True):
+        if len(values) < FEWEST:
             continue
-        mine = Experience.of(runtimes, now)
+        mine = Experience.of(values, now)
         earlier = known.get(str(offering.name))
         whole = earlier.with_more(mine) if earlier else mine
         packed = struct.pack(f"<{len(whole.runtimes)}d", *whole.runtimes)

@@ -1,8 +1,13 @@
 """The rest of a workflow as a problem for a planner who counts with distributions."""
 
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
 from bats.common.money import Money
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.probability.histogram import Histogram, constant, from_samples
+from bats.master.brain.prediction.workflow_rollout import ALONE, AMONG, FEW, WIDELY
+from bats.master.brain.probability.histogram import Histogram, from_samples
 from bats.master.brain.probability.rented_machines import Rented
 from bats.master.brain.probability.stages import Order
 from bats.master.brain.probability.workflow_planning import WorkflowProblem
@@ -24,7 +29,7 @@ def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowPro
     usual = sum(known) / len(known)
     runtimes: list[list[Histogram]] = []
     for sample in left.samples:
-        canonical = from_samples(sample) if sample else constant(usual)
+        canonical = _possible(sample, usual)
         runtimes.append(
             [canonical.scaled(max(0.0, c.line.convert(usual)) / usual) for c in run.clusters]
         )
@@ -56,3 +61,14 @@ def _there(run: RunView) -> list[Rented]:
         for machine in run.pool.alive()
         if machine.staying and machine.state in (MachineState.UP, MachineState.REQUESTED)
     ]
+
+
+def _possible(sample: Sequence[float], usual: float) -> Histogram:
+    """The runtimes of a step; wide around the mean of those of which next to nothing is known."""
+    n = len(sample)
+    if n > FEW:
+        return from_samples(sample)
+    mean = sum(sample) / n if n else usual
+    spread = math.hypot(AMONG, ALONE / math.sqrt(n) if n else WIDELY)
+    bell = NormalDist(-spread * spread / 2, spread)
+    return from_samples([mean * math.exp(bell.inv_cdf((k + 0.5) / 400)) for k in range(400)])
