@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
@@ -30,13 +30,18 @@ class Settings:
     speed: float = 1.0  # emulated by tasks that heed BATS_SPEED
     queue_seconds: float = 0.0  # emulated and not charged, as waiting for a machine is
     start_delay_seconds: float = 0.0  # emulated after that and charged, as a boot is
+    lost_per_hour: float = 0.0  # emulated, of a machine that is up
+    lost: Literal["told", "silent"] = "told"  # what becomes of it: it is gone, or stands still
+    notice_seconds: float = 0.0  # how long before that it is announced, where it is told
 
     def __post_init__(self) -> None:
         if self.speed <= 0:
             raise ValueError(f"`speed = {self.speed:g}` should be more than 0.")
-        for key in ("queue_seconds", "start_delay_seconds"):
+        for key in ("queue_seconds", "start_delay_seconds", "lost_per_hour", "notice_seconds"):
             if getattr(self, key) < 0:
                 raise ValueError(f"`{key}` should not be negative.")
+        if self.lost == "silent" and self.notice_seconds:
+            raise ValueError('`notice_seconds` is for machines whose loss is told, not "silent".')
 
 
 class Local:
@@ -76,6 +81,9 @@ class Local:
             )
         speed = self._settings.speed
         emulated = f", emulating speed {speed:g}" if speed != 1.0 else ""
+        given = self._settings
+        if given.lost_per_hour:
+            emulated += f", of which {given.lost_per_hour:g} an hour are lost"
         return f"processes of this computer, which has {os.cpu_count()} cores{emulated}"
 
     async def start(self, tickets: Sequence[Ticket]) -> Mapping[MachineId, Sighting]:
@@ -157,7 +165,9 @@ class Local:
     def _keeper_arguments(self) -> tuple[str, ...]:
         given = self._settings
         timing = ("--queue", str(given.queue_seconds), "--delay", str(given.start_delay_seconds))
-        return (str(self._roster.folder), *timing)
+        loss = ("--lost-per-hour", str(given.lost_per_hour), "--notice", str(given.notice_seconds))
+        silent = ("--silent",) if given.lost == "silent" else ()
+        return (str(self._roster.folder), *timing, *loss, *silent)
 
     def _start_keeper(self) -> socket.socket:
         python = self._command[0] if self._command[1:2] == ("-m",) else sys.executable

@@ -29,6 +29,7 @@ OURS_FROM_DEPLOY: Final = (
     "__init__.py",
     "protocol.py",
     "host/__init__.py",
+    "host/emulated_loss.py",
     "host/keeper.py",
     "host/roster.py",
     "host/verbs.py",

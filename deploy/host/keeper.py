@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from bats.common.messages import MachineId
+from bats.deploy.host.emulated_loss import EmulatedLoss, Loss
 from bats.deploy.host.roster import Process, Roster, find_own
 
 SPARE: Final = "--spare"
@@ -49,10 +50,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--queue", type=float, default=0.0, help="seconds until one is charged")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds it then takes to boot")
     parser.add_argument("command", nargs="+")
+    parser.add_argument("--lost-per-hour", type=float, default=0.0, help="of one that is up")
+    parser.add_argument("--silent", action="store_true", help="lost ones stand still, unnoticed")
+    parser.add_argument("--notice", type=float, default=0.0, help="seconds before one is taken")
     given = parser.parse_args(words)
     given.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _detach(given.folder / "keeper.log")
-    Keeper(Roster(given.folder), tuple(given.command), given.queue, given.delay).serve()
+    loss = Loss(given.lost_per_hour, given.silent, given.notice)
+    Keeper(Roster(given.folder), tuple(given.command), given.queue, given.delay, loss).serve()
 
 
 def _told_later(command: tuple[str, ...]) -> list[str]:
@@ -82,13 +87,19 @@ def _detach(log: Path) -> None:
 
 class Keeper:
     def __init__(
-        self, roster: Roster, command: tuple[str, ...], queue_seconds: float, delay_seconds: float
+        self,
+        roster: Roster,
+        command: tuple[str, ...],
+        queue_seconds: float,
+        delay_seconds: float,
+        loss: Loss,
     ) -> None:
         self._roster = roster
         self._command = command
         self._queue_seconds = queue_seconds
         self._delay_seconds = delay_seconds
         self._workers: dict[int, tuple[MachineId, Process]] = {}
+        self._loss = EmulatedLoss(loss, roster)
         self._unwritten: list[tuple[MachineId, int, float | None]] = []  # how workers ended
         self._unread = b""
         self._me = find_own(os.getpid())
@@ -107,7 +118,7 @@ class Keeper:
         poll.register(0, select.POLLIN)
         listening = True
         while listening or self._workers or self._unwritten:
-            for fd, _ in poll.poll(AGAIN_SECONDS * 1000 if self._unwritten else None):
+            for fd, _ in poll.poll(self._pause()):
                 if fd == wake:
                     os.read(wake, READ_BYTES)
                     self._reap()
@@ -115,7 +126,16 @@ class Keeper:
                     poll.unregister(0)
                     listening = False
                     _let_go()
+                    self._loss.let_go()
+            self._loss.look()
             self._note_ends()
+
+    def _pause(self) -> float | None:
+        """Milliseconds after which there is something to do, whatever is heard; None: never."""
+        seconds = [AGAIN_SECONDS] if self._unwritten else []
+        if (loss := self._loss.next_seconds) is not None:
+            seconds.append(loss)
+        return min(seconds) * 1000 + 1 if seconds else None
 
     def _hear(self) -> bool:
         """Take what has come on standard input; False when nothing more will."""
@@ -159,6 +179,7 @@ class Keeper:
             self._roster.enter(machine, worker, self._me, self._queue_seconds)
             self._workers[pid] = machine, worker
             os.write(ours, ticket)
+            self._loss.begin(machine, worker, self._queue_seconds + self._delay_seconds)
         except OSError:
             if pid not in self._workers:  # nothing is told of its end: another may take its place
                 os.kill(pid, signal.SIGKILL)

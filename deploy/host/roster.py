@@ -26,6 +26,9 @@ KEPT_SECONDS: Final = 14 * 86_400.0
 SIGNALS: Final = {number.value for number in signal.Signals}
 LOG_LINES: Final = 40
 LOG_BYTES: Final = 16_384
+LEAVING, TAKEN, FROZEN = "leaving", "taken", "frozen"
+"""Marks in the folder of a machine whose loss is emulated: announced, done, done in silence."""
+EMULATED: Final = "taken away, as its clouds file emulates"
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -116,6 +119,9 @@ class Roster:
         end = _read(folder / "ended.json")
         if end is None and worker.lives():
             there = State.QUEUED if charged_seconds is None else State.UP
+            if (folder / LEAVING).exists() and not asked:
+                words = f"soon {EMULATED}"
+                return Sighting(State.STOPPING, address, charged_seconds, detail=words)
             return Sighting(State.STOPPING if asked else there, address, charged_seconds)
         if end is None and keeper.lives():  # about to say how it ended, and when
             return Sighting(State.STOPPING, address, charged_seconds)
@@ -123,6 +129,8 @@ class Roster:
             self.ended(machine, None, charged_seconds)  # from now on the bill stands still
             end = _read(folder / "ended.json") or {"code": None, "charged_seconds": 0.0}
         gone, detail = _judge(end["code"], asked)
+        if gone is not Gone.STOPPED and (folder / TAKEN).exists():
+            return Sighting(State.GONE, address, end["charged_seconds"], Gone.PREEMPTED, EMULATED)
         if gone is Gone.FAILED:
             detail = f"{detail}\n{self.log(machine)}".rstrip()
         return Sighting(State.GONE, address, end["charged_seconds"], gone, detail)
@@ -144,10 +152,13 @@ class Roster:
                     waiting[fd] = worker
                     if worker.lives():  # checked after the fd was had: it is this one or none
                         signal.pidfd_send_signal(fd, signal.SIGTERM)
+                        if (self.of(machine) / FROZEN).exists():  # it hears nothing
+                            kill_below(worker.pid, grace_seconds)
+                            signal.pidfd_send_signal(fd, signal.SIGKILL)
             for fd in _unended(waiting, grace_seconds):
                 with contextlib.suppress(ProcessLookupError):
                     if waiting[fd].lives():
-                        _kill_below(waiting[fd].pid, grace_seconds)
+                        kill_below(waiting[fd].pid, grace_seconds)
                         signal.pidfd_send_signal(fd, signal.SIGKILL)
             _unended(waiting, grace_seconds)
         finally:
@@ -209,7 +220,7 @@ def _unended(waiting: Mapping[int, Process], limit_seconds: float) -> Sequence[i
     return list(left)
 
 
-def _kill_below(pid: int, within_seconds: float) -> None:
+def kill_below(pid: int, within_seconds: float) -> None:
     """All that a worker started; it adopts what those leave, so nothing gets away while it lives.
 
     What is frozen does not see that its guardian is gone, and would stay for ever. What cannot be

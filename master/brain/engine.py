@@ -21,9 +21,9 @@ from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.learning.machine_speeds import Worked, slowness
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.by_name import policies_of
-from bats.master.brain.policies.known_pools import KnownPools, known_pools
+from bats.master.brain.policies.known_pools import known_pools
 from bats.master.brain.prediction.predictors import Question
-from bats.master.brain.protocol.commands import Command, Foretell
+from bats.master.brain.protocol.commands import Command, Foretell, Weigh
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Allotted, Chosen, Event, Order
 from bats.master.brain.protocol.graph import Graph
@@ -32,6 +32,7 @@ from bats.master.brain.rules import capping, choosing, dispatch, monitoring, pau
 from bats.master.brain.rules.by_event import RULES
 from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import borrowing, lending, shares
+from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
 from bats.master.brain.views.order.bag_course import course, task_seconds
@@ -253,6 +254,12 @@ class Engine:
         """The question what schedules come to, if it waits for its answer."""
         asked = self.run.choice.asked
         return None if asked is None else Foretell(asked.schedules)
+
+    @property
+    def unweighed(self) -> Weigh | None:
+        """The question which strategy to go on with, if it waits for its answer."""
+        asked = self.run.instances.asked
+        return None if asked is None else Weigh(asked)
 
     @property
     def settings(self) -> Settings:

@@ -70,7 +70,8 @@ _OPTIONS: Final = (
                  "stochastic+random (usual), migration+replication or ntdmr; perfect for simulate "
                  "alone."),
     click.option("--strategy", type=_Strategy(), metavar="STRATEGY",
-                 help="Of the tail ntdmr, for unreliable machines: N, T, D and M_r or a name."),
+                 help="Of the tail ntdmr, for unreliable machines: N, T, D and M_r, a name, or by "
+                 "what it is chosen: product, cheapest, fastest, a formula of makespan and cost."),
     click.option("--provisioner", type=PolicyName(_of_sweep("provisioners")), metavar="NAME",
                  help="Which machines are bought: timetable (usual), paper or cost-blind."),
     click.option("--planner", type=PolicyName(_of_sweep("planners")), metavar="NAME",

@@ -9,11 +9,10 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import Explain, GetDecisions, GetFrontier, GetSchedules
 from bats.master.brain.planning.schedules import pick
-from bats.master.brain.policies.known_pools import KnownPools
 from bats.master.brain.unreliable import tradeoff
 from bats.master.brain.unreliable.estimator import Estimate
-from bats.master.brain.unreliable.notation import write
 from bats.master.brain.unreliable.preference import NAMES, chosen, utility
+from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.plain_data import plain
 from bats.master.queries.bags import status_at_work, status_of
 from bats.master.queries.question import Question
@@ -76,15 +75,27 @@ async def frontier(question: Question, want: GetFrontier) -> replies.Frontier:
         budget=None if want.budget is None else want.budget / UNITS,
         deadline_seconds=want.deadline_seconds,
     )
-    return {
+    told: replies.Frontier = {
         "bag": at_work.id,
         "currency": at_work.bag.settings.currency,
-        "tasks": 0 if known is None else known.world.tasks,
-        "machines": 0 if known is None else known.world.machines,
-        "reliability": 0.0 if known is None else known.world.unreliable.reliability,
-        "mean_seconds": 0.0 if known is None else known.world.T_ur,
-        "chosen": "" if best is None else write(best.strategy),
-        "strategies": [_told(one) for one in found],
+        "tasks": 0,
+        "machines": 0,
+        "reliability": 0.0,
+        "mean_seconds": 0.0,
+        "chosen": "",
+        "strategies": [],
+    }
+    if known is None:
+        return told
+    world = known.world
+    return {
+        **told,
+        "tasks": world.tasks,
+        "machines": world.machines,
+        "reliability": world.unreliable.reliability,
+        "mean_seconds": world.T_ur,
+        "chosen": "" if best is None else known.written(best.strategy),
+        "strategies": [_told(one, known) for one in found],
     }
 
 
@@ -92,9 +103,9 @@ def _frontier(known: KnownPools) -> list[Estimate]:
     return tradeoff.frontier(known.world, known.M_r_most)
 
 
-def _told(one: Estimate) -> replies.Strategy:
+def _told(one: Estimate, known: KnownPools) -> replies.Strategy:
     return {
-        "name": write(one.strategy),
+        "name": known.written(one.strategy),
         "makespan_seconds": one.seconds,
         "makespan_spread": one.seconds_spread,
         "cost": Money(round(one.cost * UNITS)),

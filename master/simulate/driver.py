@@ -26,6 +26,7 @@ from bats.master.brain.protocol.commands import (
     StartMachines,
     StopMachine,
     WakeAt,
+    Weigh,
 )
 from bats.master.brain.protocol.events import (
     AnyEnding,
@@ -42,6 +43,7 @@ from bats.master.brain.protocol.events import (
     Woken,
 )
 from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.unreliable.weighing import weigh
 
 NEVER = float("inf")
 
@@ -157,6 +159,7 @@ class Simulation:
             WakeAt: self._wake_at,
             Offer: self._offer,
             Foretell: self._foretell,
+            Weigh: self._weigh,
             Record: self._record,
             Decided: self._decided,
             Paused: self._paused,
@@ -346,6 +349,10 @@ class Simulation:
         if self._foreteller is None:
             raise BrokenInvariantError("Settings with foresight need somebody who foretells.")
         told = self._foreteller(self.engine, command)
+        self._at(now, lambda _at: told, last=True)
+
+    def _weigh(self, command: Weigh, now: float) -> None:
+        told = weigh(command.asked)
         self._at(now, lambda _at: told, last=True)
 
     def _record(self, command: Record, _now: float) -> None:

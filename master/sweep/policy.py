@@ -69,10 +69,10 @@ def _named(names: Names, what: str) -> Reads:
 
 
 def read_strategy(written: Any) -> str:
-    from bats.master.brain.unreliable.notation import read
+    from bats.master.brain.unreliable.preference import check
 
     if isinstance(written, str):
-        read(written)
+        check(written)
         return str(written)
     raise ValueError(f"should be a text such as N=3 T=1x D=2x M_r=0.1, not {quoted(written)}")
 
@@ -96,7 +96,7 @@ class Policy(Checked):
     strategy: Annotated[str, Reads(read_strategy, {"type": "string"})] = Field(
         "N=3 T=1x D=2x M_r=0.1",
         description="Of the tail `ntdmr`: when how many copies go to unreliable and to reliable "
-        "machines.",
+        "machines; or by what it is chosen: product, cheapest, fastest, a formula.",
     )
     provisioner: Annotated[str, _named(provisioners, "provisioner")] = Field(
         "timetable", description="Which machines are bought, and who of them stays."

@@ -52,6 +52,12 @@ def test_instances_that_were_sent_together_need_no_order():
     assert reliability(together, 10_000.0, D).ahead == 0.5
 
 
+def test_a_pool_of_which_one_set_is_known_does_not_seem_better_than_it_is():
+    rng = random.Random(4)
+    few = [reliability(sent(rng, 0.7, 0, 4200, 4200), 4200, D) for _ in range(400)]
+    assert sum(one.ahead for one in few) / len(few) == pytest.approx(0.7, abs=0.02)
+
+
 def test_what_has_just_been_sent_says_nothing_and_nothing_at_all_is_no_loss():
     assert reliability([], 100.0, D).ahead == 1.0
     assert reliability([Sent(99.0, None)], 100.0, D).ahead == 1.0

@@ -1,15 +1,32 @@
 """Instances that unreliable machines were sent: when, and after how long they returned."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import TaskId
+from bats.common.money import Money
+from bats.master.brain.unreliable.notation import Written
 from bats.master.brain.unreliable.reliability import Sent
+from bats.master.brain.unreliable.weighing import Weighing
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A strategy that was weighed to be the best, and what was told of it."""
+
+    written: Written
+    at: float
+    seconds: float  # from the beginning of the bag to its end
+    cost: Money  # of all of it
+
 
 KEPT: Final = 10_000
 """The latest instances; what was before them says little of the machines of today."""
 _NEVER: Final = -1.0
+_NOT_TOLD: Final = -2.0  # called off in time, or lost with its machine: it says nothing of F
 
 
 class Instances:
@@ -18,11 +35,18 @@ class Instances:
         "_back",
         "_first",
         "_open",
+        "asked",
+        "busy_seconds",
         "fruitless",
+        "had_seconds",
         "in_tail",
         "living",
         "lost",
+        "seen_at",
         "tail_at",
+        "told_losses",
+        "waited_seconds",
+        "weighed",
     )
 
     def __init__(self) -> None:
@@ -31,6 +55,13 @@ class Instances:
         self.living: tuple[int, ...] = ()  # machines of each kind when they were last seen to
         self.fruitless = 0  # lost since one returned
         self.lost: dict[TaskId, tuple[float, float]] = {}  # the last one: when sent, and lost
+        self.told_losses = 0  # ends of machines that ran one, told by whoever took them
+        self.busy_seconds = 0.0  # of all instances that have ended
+        self.had_seconds = 0.0  # slots that were there while tasks waited, by how long
+        self.waited_seconds = 0.0
+        self.seen_at: float | None = None  # when last looked at; None: no task waited then
+        self.asked: Weighing | None = None  # which strategy to go on with
+        self.weighed: Choice | None = None  # the answer
         self._at = array("d")
         self._back = array("d")
         self._first = 0  # the number of the first that is kept
@@ -45,12 +76,23 @@ class Instances:
         if len(self._at) > 2 * KEPT:
             self._forget(len(self._at) - KEPT)
 
-    def end(self, task: TaskId, attempt: int, now: float, *, returned: bool) -> None:
-        """The instance has a result; or it is known that it will have none."""
+    def end(
+        self, task: TaskId, attempt: int, now: float, *, returned: bool, told: bool = False
+    ) -> None:
+        """The instance has a result; or it is known that it will have none, and who told.
+
+        A loss that is told is one of machines by the hour, not of so many of their tasks.
+        """
         place = self._open.pop((task, attempt), _FORGOTTEN) - self._first
         if place < 0:
             return
-        if returned:
+        self.busy_seconds += now - self._at[place]
+        self.told_losses += told
+        if told:
+            self.fruitless += 1
+            self.lost[task] = self._at[place], now
+            self._back[place] = _NOT_TOLD
+        elif returned:
             self._back[place] = now - self._at[place]
             self.lost.pop(task, None)
             self.fruitless = 0
@@ -62,13 +104,36 @@ class Instances:
         """The instance was called off before its time: it says nothing of its machine."""
         place = self._open.pop((task, attempt), _FORGOTTEN) - self._first
         if place >= 0:
-            self._at[place] = _CALLED_OFF
+            self._back[place] = _NOT_TOLD
+
+    @property
+    def returned(self) -> int:
+        return len(self._back) - self._back.count(_NEVER) - self._back.count(_NOT_TOLD)
+
+    def sent_by(self, at: float) -> int:
+        """The number, of those kept, that were sent by then."""
+        return bisect_right(self._at, at)
+
+    def wait(self, seconds: float, slots: int) -> None:
+        """Tasks wait so long while so many slots are there; the first result tells of a pool."""
+        if self.returned:
+            self.had_seconds += seconds * slots
+            self.waited_seconds += seconds
+
+    @property
+    def effective_size(self) -> float | None:
+        return self.had_seconds / self.waited_seconds if self.waited_seconds else None
+
+    @property
+    def hazard_per_hour(self) -> float:
+        """Of a machine that works, to be lost, and that is told."""
+        return 3600 * self.told_losses / self.busy_seconds if self.told_losses else 0.0
 
     def sent(self) -> Sequence[Sent]:
         return [
             Sent(at, None if back == _NEVER else back)
             for at, back in zip(self._at, self._back, strict=True)
-            if at != _CALLED_OFF
+            if back != _NOT_TOLD
         ]
 
     def _forget(self, count: int) -> None:
@@ -77,4 +142,3 @@ class Instances:
 
 
 _FORGOTTEN: Final = -1
-_CALLED_OFF: Final = float("-inf")

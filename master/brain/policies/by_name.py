@@ -23,7 +23,6 @@ from bats.master.brain.policies.samplers import Implicit, NoSample, Regression, 
 from bats.master.brain.policies.two_pools import TwoPools
 from bats.master.brain.policies.workflows.by_distributions import ByDistributions
 from bats.master.brain.protocol.settings import Settings
-from bats.master.brain.unreliable.notation import read
 
 TIMETABLE: Final = "timetable"
 PAPER: Final = "paper"
@@ -121,7 +120,7 @@ def _provisioner(settings: Settings) -> Provisioner:
 
 def _replicator(settings: Settings) -> Replicator:
     if _two_pools(settings):
-        return TwoPools(read(settings.strategy))
+        return TwoPools(settings.strategy)
     return REPLICATORS[settings.tail] if settings.replicate else NoCopies()
 
 

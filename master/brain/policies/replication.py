@@ -31,6 +31,15 @@ from bats.master.brain.views.readonly import (
 class Pools(Protocol):
     """The rules of a strategy for unreliable and reliable machines. All times are seconds."""
 
+    @property
+    def chosen_by(self) -> str:
+        """The name or the formula by which the strategy is chosen; "" if it is given."""
+        ...
+
+    def is_known(self, run: RunView) -> bool:
+        """True once there are results enough to choose by."""
+        ...
+
     def begins(self, run: RunView, machine: MachineView) -> bool:
         """True if this machine takes tasks that wait, before the tail."""
         ...

@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 from bats.common.messages import TaskId
 from bats.common.money import UNITS
 from bats.common.offering import Offering
+from bats.master.brain.learning.sample_size import sample_size
 from bats.master.brain.policies.replication import NoCopies, Pools
-from bats.master.brain.unreliable.notation import Written
+from bats.master.brain.unreliable.notation import Written, read
+from bats.master.brain.unreliable.preference import is_preference
 from bats.master.brain.unreliable.strategy import Opening, Strategy
 from bats.master.brain.views.readonly import (
     AttemptView,
@@ -46,24 +48,50 @@ class Due(NamedTuple):
     reliable: bool
 
 
-class TwoPools(NoCopies):
-    """The replicator of bags whose settings name a strategy."""
+UNTIL_WEIGHED: Final = "N=3 T=1x D=2x M_r=0.1"
+"""The strategy of those that are chosen by what the bag itself shows, until it has shown it."""
 
-    def __init__(self, written: Written) -> None:
-        self._rules = NTDMr(written)
+
+class TwoPools(NoCopies):
+    """The replicator of bags whose settings name a strategy, or how to choose one."""
+
+    def __init__(self, strategy: str) -> None:
+        chosen = is_preference(strategy)
+        self._rules = NTDMr(read(UNTIL_WEIGHED if chosen else strategy), strategy if chosen else "")
 
     def pools(self) -> Pools:
         return self._rules
 
 
 class NTDMr(Pools):
-    def __init__(self, written: Written) -> None:
-        self.strategy = written.strategy
-        self._relative = written.relative
+    def __init__(self, written: Written, chosen_by: str = "") -> None:
+        self._written = written
+        self._chosen_by = chosen_by
+
+    @property
+    def chosen_by(self) -> str:
+        return self._chosen_by
+
+    def _now(self, run: RunView) -> Written:
+        return run.instances.weighed.written if run.instances.weighed else self._written
+
+    def _strategy(self, run: RunView) -> Strategy:
+        return self._now(run).strategy
 
     def _seconds(self, run: RunView, time: float) -> float:
         """T or D: written as times of T_ur, or as it is."""
-        return time * T_ur(run) if self._relative else time
+        return time * T_ur(run) if self._now(run).relative else time
+
+    def is_known(self, run: RunView) -> bool:
+        """True once so many instances have had their time that these tell what the others do.
+
+        Before, only the short ones have returned: all machines would seem quick, and sure.
+        """
+        if run.instances.returned < ENOUGH:
+            return False
+        enough = sample_size(len(run.tasks))
+        tail = run.instances.tail_at is not None
+        return tail or run.instances.sent_by(run.now - LATE * T_ur(run)) >= enough
 
     # --- the throughput phase --------------------------------------------------------------------
 
@@ -71,9 +99,10 @@ class NTDMr(Pools):
         return self._opens_with(run, machine.offering)
 
     def tail_begins(self, run: RunView) -> bool:
-        if not self.strategy.tail or run.tasks.waiting:
+        strategy = self._strategy(run)
+        if not strategy.tail or run.tasks.waiting:
             return False
-        if self.strategy.affordable is None:
+        if strategy.affordable is None:
             few = len(run.tasks) < size(run) and run.tasks.unfinished == len(run.tasks)
             return few or run.tasks.unfinished < slots(run, reliable=False)
         known = [c for c in run.known() if c.offering.reliable]
@@ -82,7 +111,7 @@ class NTDMr(Pools):
         )
         seconds = max((c.profile.mean_done for c in known), default=T_ur(run))
         copies = run.tasks.unfinished * seconds * per_second
-        return run.spent() + copies <= self.strategy.affordable * UNITS
+        return run.spent() + copies <= strategy.affordable * UNITS
 
     # --- the tail --------------------------------------------------------------------------------
 
@@ -100,7 +129,7 @@ class NTDMr(Pools):
 
     def _due(self, run: RunView) -> Iterator[Due]:
         """The next instance of each task, wherever one may follow."""
-        strategy = self.strategy
+        strategy = self._strategy(run)
         unreliable = has_unreliable(run)
         limited = strategy.N is not None and most_reliable(run, strategy) > 0
         T = self._seconds(run, strategy.T)
@@ -129,7 +158,7 @@ class NTDMr(Pools):
             return math.inf
         tail = run.instances.tail_at
         if tail is not None and attempt.ordered_at >= tail:
-            return attempt.ordered_at + self._seconds(run, self.strategy.D)
+            return attempt.ordered_at + self._seconds(run, self._strategy(run).D)
         patience = 1 if run.canonical.count >= ENOUGH else 2 ** min(8, _rounds(run))
         return attempt.ordered_at + LATE * T_ur(run) * patience
 
@@ -141,7 +170,7 @@ class NTDMr(Pools):
         offering, there = cluster.offering, run.pool.staying(cluster.index)
         most = offering.max_machines
         if offering.reliable:
-            most = min(most, most_reliable(run, self.strategy))
+            most = min(most, most_reliable(run, self._strategy(run)))
         if run.instances.tail_at is not None:
             waits = sum(
                 due.at <= run.now and (due.reliable if offering.reliable else due.unreliable)
@@ -155,8 +184,8 @@ class NTDMr(Pools):
     def _opens_with(self, run: RunView, offering: Offering) -> bool:
         """True if the throughput phase uses this kind."""
         if offering.reliable:
-            return self.strategy.opening.uses_reliable or not has_unreliable(run)
-        return self.strategy.opening is not Opening.RELIABLE
+            return self._strategy(run).opening.uses_reliable or not has_unreliable(run)
+        return self._strategy(run).opening is not Opening.RELIABLE
 
 
 def T_ur(run: RunView) -> float:  # noqa: N802 (the paper's letter)

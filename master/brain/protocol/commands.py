@@ -7,6 +7,7 @@ from bats.common.money import Money
 from bats.common.records import dataclass
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.events import AnyEnding
+from bats.master.brain.unreliable.weighing import Weighing
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,13 @@ class Foretell:
 
 
 @dataclass(frozen=True, slots=True)
+class Weigh:
+    """Find the strategy for unreliable machines to go on with; answered by `Weighed`."""
+
+    asked: Weighing
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A decision about money or machines, in words for the user."""
 
@@ -135,6 +143,7 @@ Command = (
     | WakeAt
     | Offer
     | Foretell
+    | Weigh
     | Decided
     | Paused
     | EndBag

@@ -169,6 +169,20 @@ class Foretold:
 
 
 @dataclass(frozen=True, slots=True)
+class Weighed:
+    """The answer to `Weigh`: the strategy to go on with, and what the whole bag comes to by it.
+
+    "" is none, for nothing that comes back would end the bag. `seconds` are from now on.
+    """
+
+    strategy: str
+    seconds: float
+    cost: Money  # of the whole bag
+    efficient: int  # strategies that it was chosen from
+    kept: bool  # whether the limits should hold
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     reason: str
 
@@ -319,6 +333,7 @@ Event = (
     | Returned
     | Chosen
     | Foretold
+    | Weighed
     | Allowed
     | LeftOut
     | Added

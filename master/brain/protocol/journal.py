@@ -44,6 +44,7 @@ from bats.master.brain.protocol.events import (
     Suspended,
     TakenBack,
     Unwanted,
+    Weighed,
     Woken,
 )
 from bats.master.brain.protocol.graph import Graph, graph_from
@@ -84,6 +85,7 @@ CODES: Final[Mapping[type, int]] = {
     Unwanted: 27,
     Borrowed: 28,
     TakenBack: 29,
+    Weighed: 30,
 }
 """Written to disk: never change one, only add."""
 
@@ -139,6 +141,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     27: lambda machine: Unwanted(MachineId(machine)),
     28: lambda machine, *rest: Borrowed(MachineId(machine), *rest),
     29: lambda machine: TakenBack(MachineId(machine)),
+    30: lambda strategy, seconds, cost, of, kept: Weighed(strategy, seconds, Money(cost), of, kept),
 }
 
 

@@ -38,6 +38,7 @@ from bats.master.brain.protocol.events import (
     Suspended,
     TakenBack,
     Unwanted,
+    Weighed,
     Woken,
 )
 from bats.master.brain.rules import (
@@ -51,7 +52,14 @@ from bats.master.brain.rules import (
     sampling,
     user_orders,
 )
-from bats.master.brain.rules.machines import borrowing, hiring, lending, life, shares
+from bats.master.brain.rules.machines import (
+    borrowing,
+    hiring,
+    lending,
+    life,
+    replicating,
+    shares,
+)
 
 
 def _begin(run: Run, _: Begin) -> None:
@@ -83,6 +91,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Returned: life.returned,
     Chosen: choosing.choose,
     Foretold: choosing.foretold,
+    Weighed: replicating.weighed,
     Allowed: choosing.allow,
     LeftOut: user_orders.left_out,
     Added: adding.added,

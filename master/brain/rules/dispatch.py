@@ -220,7 +220,8 @@ def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
         if cause is Cause.STOPPED and attempt.given_up_at is None:
             run.instances.cancel(attempt.task, attempt.attempt)
         else:
-            run.instances.end(attempt.task, attempt.attempt, run.now, returned=False)
+            told = cause is Cause.PREEMPTED or cause is Cause.FAILED
+            run.instances.end(attempt.task, attempt.attempt, run.now, returned=False, told=told)
         if attempt.sampling:
             _sample_again(run, machine.cluster, attempt.task)
         if run.tasks.states[attempt.task] != TaskState.RUNNING:

@@ -50,6 +50,7 @@ def follow_up(run: Run) -> None:
         fill(run, machine)
     early_hiring.call_back(run)
     replicating.see_the_tail(run)
+    replicating.ask(run)
     if run.phase in dispatch.BUSY_PHASES and not run.tasks.waiting:
         carrying_out.call_off(run)
     if run.phase is Phase.ENDING:

@@ -67,6 +67,22 @@ class Pool:
             lost = rng.exponential(3600.0 / self.hazard_per_hour, count)
         return Fates(np.where(silent | (lost <= back), NEVER, back), lost, silent)
 
+    def rest(self, rng: Generator, elapsed: float, share: float) -> Fates:
+        """The fate of an instance sent so long ago, `share` of whose like return, from then on."""
+        sample = np.asarray(self.turnaround)
+        longer = sample[sample > elapsed]
+        to_come = share * len(longer) / len(sample)
+        still = to_come + 1 - share
+        if not still:  # it takes longer than any before it
+            longer, to_come, still = np.array([elapsed + self.mean_seconds / 2]), 1.0, 1.0
+        silent = bool(rng.random() * still >= to_come)
+        lost = NEVER
+        if self.hazard_per_hour:
+            lost = elapsed + float(rng.exponential(3600.0 / self.hazard_per_hour))
+        back = NEVER if silent else float(rng.choice(longer))
+        back = NEVER if lost <= back else back
+        return Fates(np.array([back]), np.array([lost]), np.array([silent]))
+
     def bill(self, seconds: Floats) -> Floats:
         """The price of machines that were up for so long, by ATUs entered; of nothing, nothing."""
         atus = np.ceil(seconds / self.atu_seconds * (1 - 1e-9))
@@ -108,6 +124,27 @@ class Instances(NamedTuple):
     machine: NDArray[np.int8]  # the state that it leaves its machine in
 
 
+class Found(NamedTuple):
+    """A machine as it is now."""
+
+    up_seconds: float  # since when it is paid
+    runs_seconds: float | None  # since its task was sent; None: it has none
+    ready_seconds: float = 0.0  # until it can take one
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The machines of both pools in the course of a bag."""
+
+    unreliable: tuple[Found, ...]
+    reliable: tuple[Found, ...]
+    lately: float  # γ of what runs
+
+    @property
+    def running(self) -> int:
+        return sum(one.runs_seconds is not None for one in (*self.unreliable, *self.reliable))
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """A bag and the pools that it may use."""
@@ -119,6 +156,7 @@ class World:
     billing: Billing = Billing.RESULTS
     kills: bool = False  # running instances of a task that has a result are killed
     mean_seconds: float = 0.0  # T_ur, where it is not the mean of the turnaround times
+    found: Situation | None = None  # when it is looked at in its course; `tasks` are those left
 
     def __post_init__(self) -> None:
         if self.tasks < 1 or self.machines < 1:

@@ -7,9 +7,11 @@ parsed and worked out here; Python never evaluates it.
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from bats.master.brain.unreliable import notation
 from bats.master.brain.unreliable.estimator import Estimate
 
 CHEAPEST: Final = "cheapest"
@@ -30,6 +32,20 @@ _CALLS: Final[Mapping[str, Callable[..., float]]] = {
     "min": min, "max": max, "log": math.log, "sqrt": math.sqrt, "abs": abs,
 }  # fmt: skip
 LONGEST: Final = 200
+_MEANT: Final = re.compile(r"\b(makespan|cost)\b")
+
+
+def is_preference(text: str) -> bool:
+    """True for what chooses a strategy, by a name or a formula, and is none itself."""
+    return text in NAMES or bool(_MEANT.search(text))
+
+
+def check(text: str) -> None:
+    """Of a strategy, or of what chooses one; ValueError says what is wrong."""
+    if not is_preference(text):
+        notation.read(text)
+    elif text not in NAMES:
+        utility(text)
 
 
 def utility(text: str) -> Utility:

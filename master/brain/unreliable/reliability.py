@@ -4,6 +4,7 @@ Three epochs by when an instance was sent, t': fully known before T_tail - D, pa
 (2), and not at all from then on.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from statistics import fmean
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple
 
 from bats.common.records import dataclass
 
+SETS_ENOUGH: Final = 3  # for the least of them to be a bound
 SETS: Final = 20
 """Instances that are sent one after the other, of which the share that returned is taken."""
 
@@ -40,11 +42,22 @@ def reliability(sent: Sequence[Sent], T_tail: float, D: float) -> Reliability:
     full = [one for one in ordered if one.at < T_tail - D]
     part = [one for one in ordered if T_tail - D <= one.at < T_tail]
     shares = [_share(some, D) for some in _sets(full)]
-    least = min(shares, default=0.0)
+    least = _least(shares, len(full))
     turnaround = sorted(t for _, t in ordered if t is not None and t < D)
     lately = [_partial(some, turnaround, T_tail, least) for some in _sets(part)]
     known = [one for one in (_mean(shares), _mean(lately)) if one is not None] or [1.0]
     return Reliability(known[0], known[-1], least)
+
+
+def _least(shares: Sequence[float], count: int) -> float:
+    """The least γ of the sets; of few sets, the least that so many instances may stem from.
+
+    Else a single set would forbid the second epoch to be worse, and each pool would seem better.
+    """
+    if len(shares) >= SETS_ENOUGH or not shares:
+        return min(shares, default=0.0)
+    mean = fmean(shares)
+    return max(0.0, mean - 2 * math.sqrt(mean * (1 - mean) / count))
 
 
 def _sets(sent: Sequence[Sent]) -> list[Sequence[Sent]]:

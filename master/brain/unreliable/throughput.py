@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from bats.common.records import dataclass
 from bats.master.brain.arrays import np
-from bats.master.brain.unreliable.pools import ALIVE, NEVER, Billing, Floats, Pool, World
+from bats.master.brain.unreliable.pools import (
+    ALIVE,
+    NEVER,
+    Billing,
+    Floats,
+    Found,
+    Pool,
+    World,
+)
 from bats.master.brain.unreliable.strategy import Opening, Strategy
 
 if TYPE_CHECKING:
@@ -62,7 +70,8 @@ class _Machine:
 
 def until_tail(world: World, strategy: Strategy, rng: Generator) -> Start:
     """One run of the throughput phase, to the tail or, if the strategy has none, to the end."""
-    early = max(0, world.tasks - STRETCH * world.machines)
+    running = world.found.running if world.found else 0
+    early = max(0, world.tasks - max(running, STRETCH * world.machines))
     phase = _Phase(world.with_tasks(world.tasks - early), strategy, rng)
     start = phase.run()
     if early:
@@ -114,8 +123,34 @@ class _Phase:
             if pool is not None
         ]
         self.idle = _Idle(unreliable)
+        found: dict[int, Found] = {}
+        if world.found is not None:
+            found.update(enumerate(world.found.unreliable[:unreliable]))
+            found.update(enumerate(world.found.reliable[:reliable], unreliable))
         for k, machine in enumerate(self.machines):
-            self.idle.add(k, machine.pool.start_seconds)
+            if k in found:
+                self._find(k, found[k])
+            else:
+                self.idle.add(k, machine.pool.start_seconds)
+
+    def _find(self, k: int, found: Found) -> None:
+        """The machine is there, and may have had a task for some time."""
+        machine = self.machines[k]
+        machine.since = -found.up_seconds
+        if found.runs_seconds is None:
+            self.idle.add(k, found.ready_seconds)
+            return
+        task, ago = self.queue.popleft(), found.runs_seconds
+        reliable = machine.pool is self.world.reliable
+        share = 1.0 if reliable or self.world.found is None else self.world.found.lately
+        deadline = NEVER if reliable else max(self.world.throughput_deadline, ago)
+        drawn = machine.pool.rest(self.rng, ago, share).by(deadline)
+        back, told, end = (float(part[0]) - ago for part in drawn[:3])
+        machine.state = int(drawn.machine[0])
+        self.sent[task], self.back[task], self.told[task] = -ago, back, told
+        machine.task, machine.free = task, end
+        machine.owed = (back + ago) * machine.pool.rate if back < NEVER else 0.0
+        heapq.heappush(self.ends, (end, k))
 
     def run(self) -> Start:
         now = 0.0

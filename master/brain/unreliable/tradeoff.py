@@ -44,8 +44,14 @@ def grid(world: World, M_r_most: float) -> list[Strategy]:
 
 
 def alone(world: World, M_r_most: float) -> list[Strategy]:
-    """One pool alone, to the end: what is cheapest or surest may be that."""
-    found = [static(AR, world, M_r, 0.0) for M_r in _ratios(world, M_r_most)]
+    """One pool alone, to the end: what is cheapest or surest may be that.
+
+    A bag that has begun goes on with all the reliable machines or with none, for a tail has no AR.
+    """
+    ratios = _ratios(world, M_r_most)
+    if world.found is not None:
+        ratios = ratios[-1:] if world.tasks > world.found.running else []
+    found = [static(AR, world, M_r, 0.0) for M_r in ratios]
     return [*found, static(AUR, world, 0.0, 0.0)]
 
 

@@ -5,7 +5,9 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from bats.common.messages import MachineId, TaskId
+from bats.master.brain.books.instances import Choice
 from bats.master.brain.unreliable.reliability import Sent
+from bats.master.brain.unreliable.weighing import Weighing
 
 
 class AttemptView(Protocol):
@@ -149,4 +151,21 @@ class InstancesView(Protocol):
         """The time when the last that was lost was sent, and when that was known."""
         ...
 
+    @property
+    def returned(self) -> int:
+        """The number that has a result, of those kept."""
+        ...
+
+    def sent_by(self, at: float) -> int: ...
+    @property
+    def hazard_per_hour(self) -> float: ...
+    @property
+    def effective_size(self) -> float | None:
+        """The unreliable slots that were there while tasks waited, on average; None: not known."""
+        ...
+
+    @property
+    def asked(self) -> Weighing | None: ...
+    @property
+    def weighed(self) -> Choice | None: ...
     def sent(self) -> Sequence[Sent]: ...

@@ -22,7 +22,7 @@ from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLE
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.parameters import MOST_TASKS, Parameters, parameters_of
 from bats.master.brain.protocol.settings import ASK, Settings
-from bats.master.brain.unreliable import notation
+from bats.master.brain.unreliable import preference
 from bats.master.brain.views.told.refusals import pays_for_nothing
 from bats.master.service.options import Options
 from bats.master.store.blobs import is_sha256
@@ -281,7 +281,7 @@ def _text(value: Any) -> bool:
 
 def _is_strategy(value: Any) -> bool:
     try:
-        notation.read(value if _text(value) else "")
+        preference.check(value if _text(value) else "")
     except ValueError:
         return False
     return True
@@ -313,7 +313,10 @@ _KEYS: Final[Mapping[str, tuple[Check, str | Iterable[str]]]] = {
     "initial_workers": (_whole(1, 1000), "a whole number from 1"),
     "replicated": (_whole(1, 1000), "a whole number from 1"),
     "tail": (lambda value: _text(value) and value in REPLICATORS, REPLICATORS),
-    "strategy": (_is_strategy, "one such as N=3 T=1x D=2x M_r=0.1, or a name such as AUR"),
+    "strategy": (
+        _is_strategy,
+        "one such as N=3 T=1x D=2x M_r=0.1, a name such as AUR, or product",
+    ),
     "provisioner": (lambda value: _text(value) and value in PROVISIONERS, PROVISIONERS),
     "planner": (lambda value: _text(value) and value in PLANNERS, PLANNERS),
     "replicate": (_truth, "true or false"),

@@ -26,9 +26,11 @@ from bats.master.brain.protocol.commands import (
     StartMachines,
     StopMachine,
     WakeAt,
+    Weigh,
 )
 from bats.master.brain.protocol.events import Cause, Woken
 from bats.master.brain.protocol.numbering import serves_all
+from bats.master.brain.unreliable.weighing import weigh
 from bats.master.service.bags.predictions import foresee
 from bats.master.service.bags.surroundings import Surroundings
 from bats.master.store.rows import DecisionRow
@@ -52,6 +54,7 @@ class Errands:
         self._loop = asyncio.get_running_loop()
         self._wake: asyncio.TimerHandle | None = None
         self._foretelling: asyncio.Task[None] | None = None
+        self._weighing: asyncio.Task[None] | None = None
 
     def run(self, command: Command) -> None:
         _ERRANDS[type(command)](self, command)
@@ -60,8 +63,9 @@ class Errands:
         if self._wake:
             self._wake.cancel()
             self._wake = None
-        if self._foretelling:
-            self._foretelling.cancel()
+        for asked in (self._foretelling, self._weighing):
+            if asked:
+                asked.cancel()
 
     def start_machines(self, command: StartMachines) -> None:
         self._runner.machines.requested(command)
@@ -110,6 +114,13 @@ class Errands:
         if self._engine.unanswered == command:  # else somebody has ended or cancelled the bag
             self._runner.happen(told)
 
+    def weigh(self, command: Weigh) -> None:
+        """Answered beside the loop: many runs of both pools are drawn for it."""
+        self._weighing = self._loop.create_task(self._ask_estimator(command))
+
+    async def _ask_estimator(self, command: Weigh) -> None:
+        self._runner.happen(await self._loop.run_in_executor(None, weigh, command.asked))
+
     def note(self, words: str) -> None:
         """Write down what was decided."""
         self._decision(words)
@@ -153,6 +164,7 @@ _ERRANDS: Final[Mapping[type, Callable[[Errands, Any], None]]] = {
     WakeAt: Errands.wake_at,
     Offer: Errands.offer,
     Foretell: Errands.foretell,
+    Weigh: Errands.weigh,
     Decided: Errands.decided,
     Paused: Errands.paused,
     EndBag: Errands.end_bag,

@@ -238,6 +238,8 @@ class Runner:
         self.happen(Woken())
         if (asked := self.engine.unanswered) is not None:
             self._errands.run(asked)
+        if (of_strategy := self.engine.unweighed) is not None:
+            self._errands.run(of_strategy)
 
     def change(self) -> None:
         """Something that waiting clients care for is new."""

@@ -3,16 +3,25 @@
 import math
 from typing import Final
 
+from bats.common.units import in_words
+from bats.master.brain.books.instances import Choice
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
+from bats.master.brain.policies.known_pools import weighing
 from bats.master.brain.policies.replication import Pools
-from bats.master.brain.protocol.commands import KillTask
+from bats.master.brain.policies.two_pools import UNTIL_WEIGHED, T_ur
+from bats.master.brain.protocol.commands import KillTask, Weigh
+from bats.master.brain.protocol.events import Weighed
 from bats.master.brain.rules.machines import hiring
+from bats.master.brain.unreliable.notation import read
 
-GRACE_SECONDS: Final = 30.0
-"""The time that a machine has to end what it is told to end; then it is held to be lost."""
+GRACE_SECONDS: Final = (2.0, 30.0)
+"""The time that a machine has to end what it is told to end; then it is held to be lost.
+
+As long as a quarter of a task, but no less and no more than that.
+"""
 
 
 def rules(run: Run) -> Pools | None:
@@ -32,6 +41,7 @@ def follow(run: Run, *, looked: bool) -> None:
     tail = instances.tail_at is not None
     if not (tail or looked or living != instances.living):
         return
+    _see_the_size(run)
     for machine in run.pool.alive():
         if not machine.offering.reliable:
             _give_up(run, pools, machine)
@@ -46,12 +56,65 @@ def follow(run: Run, *, looked: bool) -> None:
         run.pool.hungry.update(run.pool.idle)
 
 
+def _see_the_size(run: Run) -> None:
+    """Take down how many unreliable machines could be had while they were wanted."""
+    instances = run.instances
+    if instances.seen_at is not None:
+        there = sum(
+            machine.slots
+            for machine in run.pool.alive()
+            if not machine.offering.reliable and machine.state is MachineState.UP
+        )
+        instances.wait(run.now - instances.seen_at, there)
+    instances.seen_at = run.now if run.tasks.ready else None
+
+
 def see_the_tail(run: Run) -> None:
     """The tail begins when all that is left has been sent, and is little."""
     pools = rules(run)
     if pools is not None and run.instances.tail_at is None and pools.tail_begins(run):
         run.instances.tail_at = run.now
         run.say(f"the tail begins: {run.not_done}")
+
+
+def ask(run: Run) -> None:
+    """Ask which strategy to go on with: once results tell, and again when the tail begins."""
+    pools, instances = rules(run), run.instances
+    if pools is None or not pools.chosen_by or instances.asked or not pools.is_known(run):
+        return
+    last = instances.weighed
+    tail = instances.tail_at
+    if last is not None and (tail is None or last.at >= tail):
+        return
+    if (asked := weighing(run, pools.chosen_by)) is not None:
+        instances.asked = asked
+        run.out.append(Weigh(asked))
+
+
+def weighed(run: Run, event: Weighed) -> None:
+    instances = run.instances
+    if instances.asked is None:
+        return
+    instances.asked = None
+    last = instances.weighed
+    if event.strategy:
+        written = read(event.strategy)
+    else:  # nothing comes back: what was there goes on, and is not asked again
+        written = last.written if last else read(UNTIL_WEIGHED)
+    took = run.now - run.began_at + event.seconds
+    instances.weighed = Choice(written, run.now, took, event.cost)
+    run.say(_in_words(run, event))
+    run.pool.hungry.update(run.pool.idle)
+
+
+def _in_words(run: Run, event: Weighed) -> str:
+    if not event.strategy:
+        return "no strategy would end the bag: nothing comes back from its unreliable machines"
+    limits = "" if event.kept else "; none of them would surely keep the limits given"
+    return (
+        f"strategy {event.strategy}, the best of {event.efficient}: the rest should take "
+        f"{in_words(event.seconds)}, all of the bag cost {run.shown(event.cost)}{limits}"
+    )
 
 
 def next_at(run: Run) -> float:
@@ -70,8 +133,13 @@ def next_at(run: Run) -> float:
 
 def _over_at(run: Run, pools: Pools, machine: Machine, attempt: Attempt) -> float:
     if attempt.given_up_at is not None:
-        return attempt.given_up_at + GRACE_SECONDS
+        return attempt.given_up_at + _grace_seconds(run)
     return pools.deadline_at(run, machine, attempt)
+
+
+def _grace_seconds(run: Run) -> float:
+    least, most = GRACE_SECONDS
+    return min(most, max(least, T_ur(run) / 4))
 
 
 def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
@@ -86,7 +154,7 @@ def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
             elif run.now >= pools.deadline_at(run, machine, attempt):
                 attempt.given_up_at = run.now
                 run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
-        elif run.now >= attempt.given_up_at + GRACE_SECONDS:
+        elif run.now >= attempt.given_up_at + _grace_seconds(run):
             run.say(f"{machine.name} does not answer any more")
             hiring.stop(run, machine, "does not answer any more")
             return

@@ -1,0 +1,68 @@
+"""A strategy that is chosen by what the bag itself shows, and weighed again at T_tail."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+from helpers.spot import Ran, Spot
+
+from bats.master.brain.engine import replay
+from bats.master.brain.protocol.events import Weighed
+from bats.master.brain.unreliable.estimator import estimate
+from bats.master.brain.unreliable.notation import read
+from bats.master.brain.unreliable.pools import Found, Situation
+
+SPOT = Spot(tasks=60, machines=10, reliable=6, silent=0.17, hazard_per_hour=0.1, boot=60.0, atu=60.0,
+            price="0.017", dear="0.5")  # fmt: skip
+
+
+def weighed(ran: Ran) -> list[tuple[float, Weighed]]:
+    return [(at, event) for at, event in ran.history.events if isinstance(event, Weighed)]
+
+
+def test_a_strategy_is_weighed_once_results_tell_and_again_when_the_tail_begins():
+    ran = SPOT.run("product")
+    assert ran.complete
+    (first, told), (again, last) = weighed(ran)
+    assert first < again == ran.simulation.engine.run.instances.tail_at
+    assert told.kept
+    assert last.kept
+    assert told.efficient > 1
+    words = [text for _, text in ran.history.decisions if text.startswith("strategy ")]
+    assert len(words) == 2, ran.history.decisions
+
+
+@pytest.mark.parametrize("rule", ["cheapest", "cost + 2 * makespan"])
+def test_what_is_told_of_the_chosen_strategy_is_what_it_comes_to(rule: str):
+    errors = []
+    for seed in range(8):
+        ran = SPOT.run(rule, seed=seed)
+        at, told = weighed(ran)[-1]
+        errors.append((ran.seconds / (at + told.seconds) - 1, ran.cost / (told.cost / 1e9) - 1))
+    assert abs(fmean(time for time, _ in errors)) < 0.15, errors
+    assert abs(fmean(cost for _, cost in errors)) < 0.15, errors
+
+
+def test_within_a_budget_no_strategy_is_taken_that_would_surely_exceed_it():
+    dear = SPOT.run("fastest", seed=3)
+    cheap = SPOT.run("fastest", budget=f"{0.7 * dear.cost:.2f}", seed=3)
+    assert cheap.complete
+    assert cheap.cost <= 0.7 * dear.cost
+
+
+def test_a_replay_takes_the_answer_from_the_journal():
+    ran = SPOT.run("product")
+    again = replay(SPOT.settings("product"), ran.history.events)
+    assert again.view() == ran.simulation.engine.view()
+    assert again.run.instances.weighed == ran.simulation.engine.run.instances.weighed
+
+
+def test_an_estimate_from_the_middle_of_a_bag_agrees_with_one_from_its_beginning():
+    """Ten minutes in, on machines that have all just begun, nothing is known but the time."""
+    world = SPOT.world()
+    strategy = read("N=2 T=2000 D=4000 M_r=0.1").strategy
+    (whole,) = estimate(world, [strategy], 200)
+    begun = Situation((Found(0.0, 0.0),) * SPOT.machines, (), 1 - SPOT.silent)
+    (rest,) = estimate(replace(world, found=begun), [strategy], 200)
+    assert rest.seconds == pytest.approx(whole.seconds - SPOT.boot, rel=0.03)
+    assert rest.cost == pytest.approx(whole.cost, rel=0.03)
