@@ -20,6 +20,7 @@ from experiments import (
     reality,
     reality_cases,
     recorded_workflows,
+    spot,
     table2_1,
 )
 from experiments.options import Options
@@ -32,6 +33,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "comparison": ("a sweep cost-blind, and with BaTS for as much and less", comparison.experiment),
     "reality": ("any ATU, any task, any bag: done for its money?", reality.experiment),
     "workflows": ("recorded workflows, emulated under a budget", recorded_workflows.experiment),
+    "spot": ("emulated loss: what was told of a strategy, and what came", spot.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import MachineId
-from bats.deploy.host.roster import FROZEN, LEAVING, TAKEN, Process, Roster, kill_below
+from bats.deploy.host.roster import (
+    FROZEN,
+    LEAVING,
+    TAKEN,
+    Process,
+    Roster,
+    descendants,
+    kill_below,
+)
 
 _WITHIN_SECONDS: Final = 1.0  # for all that a worker started to be gone
 
@@ -74,11 +82,21 @@ class EmulatedLoss:
             _end(worker)
         elif what == FROZEN:
             self._frozen.append(worker)
-            os.kill(worker.pid, signal.SIGSTOP)  # first, so that it starts nothing more
+            _freeze(worker)
+
+
+def _freeze(worker: Process) -> None:
+    """Stop it and all below it: guardians, daemon and tasks; who begins them goes first."""
+    frozen: set[int] = set()
+    while left := {worker.pid, *descendants(worker.pid)} - frozen:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        frozen |= left
 
 
 def _end(worker: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(worker.pid, signal.SIGSTOP)
+        _freeze(worker)
         kill_below(worker.pid, _WITHIN_SECONDS)
         os.kill(worker.pid, signal.SIGKILL)

@@ -227,14 +227,14 @@ def kill_below(pid: int, within_seconds: float) -> None:
     killed is not waited for.
     """
     deadline = time.monotonic() + within_seconds
-    while (below := _descendants(pid)) and time.monotonic() < deadline:
+    while (below := descendants(pid)) and time.monotonic() < deadline:
         for one in below:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(one, signal.SIGKILL)
         time.sleep(0.002)
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     found: list[int] = []
     wanted = [pid]
     while wanted:

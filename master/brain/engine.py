@@ -18,10 +18,11 @@ from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Oracle, Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
+from bats.master.brain.learning.losses import Losses
 from bats.master.brain.learning.machine_speeds import Worked, slowness
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.by_name import policies_of
-from bats.master.brain.policies.known_pools import known_pools
+from bats.master.brain.policies.known_pools import known_pools, losses
 from bats.master.brain.prediction.predictors import Question
 from bats.master.brain.protocol.commands import Command, Foretell, Weigh
 from bats.master.brain.protocol.course import Course
@@ -248,6 +249,10 @@ class Engine:
             slowness(machines, pstdev(c.profile.sample() or [0.0]))
             for machines, c in zip(of_kind, run.clusters, strict=True)
         ]
+
+    def losses(self) -> list[Losses | None]:
+        """The losses seen of each offering; None of a reliable one."""
+        return [None if c.offering.reliable else losses(self.run, c) for c in self.run.clusters]
 
     @property
     def unanswered(self) -> Foretell | None:

@@ -6,6 +6,7 @@ from statistics import fmean
 from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetLearned
+from bats.master.brain.learning.losses import Losses
 from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.queries.question import Question
 from bats.master.store.rows import LearnedRow
@@ -39,4 +40,19 @@ def _told(row: LearnedRow) -> replies.Lesson:
         "mean_seconds": fmean(runtimes),
         "longest_seconds": runtimes[-1],
         "at": row.at,
+        "lost": _lost(row),
+    }
+
+
+def _lost(row: LearnedRow) -> replies.Lost | None:
+    """None of a reliable offering."""
+    if not row.losses:
+        return None
+    one = Losses(*struct.unpack(f"<{len(row.losses) // 8}d", row.losses))
+    return {
+        "known": one.known,
+        "lately": one.lately,
+        "ahead": one.ahead,
+        "hazard_per_hour": one.hazard_per_hour,
+        "effective_size": one.size,
     }

@@ -138,6 +138,7 @@ def _settings(engine: Engine, known: Known, count: int, each: float, limit: Mone
         ),
         learned=(),
         learned_weight=(),
+        learned_losses=(),
         parameters=(),
         foresight=False,
         monitor_seconds=sample.mu * each,

@@ -26,7 +26,7 @@ _ATTEMPT: Final = """
 
 LEARNED: Final = """
 CREATE TABLE IF NOT EXISTS learned (
-    template TEXT, offering TEXT, tasks INTEGER, at REAL, runtimes BLOB,
+    template TEXT, offering TEXT, tasks INTEGER, at REAL, runtimes BLOB, losses BLOB,
     PRIMARY KEY (template, offering)
 ) WITHOUT ROWID
 """

@@ -150,9 +150,10 @@ class Reader:
 
     def learned(self, template: str | None = None) -> list[LearnedRow]:
         """The experience with this command, or with all; a store of before 0.2.0 has none."""
-        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'learned'"):
+        columns = {name for _, name, *_ in self._all("PRAGMA table_info(learned)")}
+        if not columns:
             return []
-        query = f"SELECT {', '.join(LearnedRow._fields)} FROM learned"
+        query = f"SELECT {', '.join(c for c in LearnedRow._fields if c in columns)} FROM learned"
         order = " ORDER BY template, offering"
         if template is None:
             return [LearnedRow(*row) for row in self._all(query + order)]

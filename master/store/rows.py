@@ -76,3 +76,4 @@ class LearnedRow(NamedTuple):
     tasks: int
     at: float  # when the last of them ended, by the calendar
     runtimes: bytes  # doubles, rising
+    losses: bytes | None = None  # doubles: of an unreliable offering

@@ -11,9 +11,9 @@ from bats.master.brain.protocol.events import Weighed
 from bats.master.brain.unreliable.estimator import estimate
 from bats.master.brain.unreliable.notation import read
 from bats.master.brain.unreliable.pools import Found, Situation
+from bats.master.brain.unreliable.strategy import static
 
-SPOT = Spot(tasks=60, machines=10, reliable=6, silent=0.17, hazard_per_hour=0.1, boot=60.0, atu=60.0,
-            price="0.017", dear="0.5")  # fmt: skip
+SPOT = Spot(60, 10, 6, 60.0, "0.017", "0.5", silent=0.17, hazard_per_hour=0.1, boot=60.0)
 
 
 def weighed(ran: Ran) -> list[tuple[float, Weighed]]:
@@ -55,6 +55,14 @@ def test_a_replay_takes_the_answer_from_the_journal():
     again = replay(SPOT.settings("product"), ran.history.events)
     assert again.view() == ran.simulation.engine.view()
     assert again.run.instances.weighed == ran.simulation.engine.run.instances.weighed
+
+
+def test_who_goes_on_with_reliable_machines_alone_pays_the_others_to_the_end_of_what_they_run():
+    world = replace(SPOT.world(), found=Situation((Found(100.0, 50.0),) * 10, (), 1.0))
+    (ahead,) = estimate(world, [static("AR", world, 1e6, 0.0)], 20)
+    (none,) = estimate(replace(world, found=None), [static("AR", world, 1e6, 0.0)], 20)
+    (fewer,) = estimate(replace(world, found=None, tasks=50), [static("AR", world, 1e6, 0.0)], 20)
+    assert fewer.cost < ahead.cost < none.cost, "ten of sixty tasks are done by cheap machines"
 
 
 def test_an_estimate_from_the_middle_of_a_bag_agrees_with_one_from_its_beginning():

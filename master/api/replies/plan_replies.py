@@ -120,6 +120,16 @@ class Explanation(Status):
     law: Law | None
 
 
+class Lost(TypedDict):
+    """The losses of an unreliable offering: γ in three epochs as the last bag ended, and more."""
+
+    known: float
+    lately: float
+    ahead: float
+    hazard_per_hour: float
+    effective_size: float  # slots that were there while tasks waited, on average; 0: not known
+
+
 class Lesson(TypedDict):
     """The experience with one command on one offering."""
 
@@ -129,6 +139,7 @@ class Lesson(TypedDict):
     mean_seconds: float
     longest_seconds: float
     at: float  # by the calendar
+    lost: Lost | None  # None of a reliable offering
 
 
 class MachineSpeeds(TypedDict):

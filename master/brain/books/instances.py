@@ -34,6 +34,7 @@ class Instances:
         "_at",
         "_back",
         "_first",
+        "_on",
         "_open",
         "asked",
         "busy_seconds",
@@ -55,8 +56,8 @@ class Instances:
         self.living: tuple[int, ...] = ()  # machines of each kind when they were last seen to
         self.fruitless = 0  # lost since one returned
         self.lost: dict[TaskId, tuple[float, float]] = {}  # the last one: when sent, and lost
-        self.told_losses = 0  # ends of machines that ran one, told by whoever took them
-        self.busy_seconds = 0.0  # of all instances that have ended
+        self.told_losses: dict[int, int] = {}  # ends of machines that ran one, by kind, if told
+        self.busy_seconds: dict[int, float] = {}  # of all instances that have ended, by kind
         self.had_seconds = 0.0  # slots that were there while tasks waited, by how long
         self.waited_seconds = 0.0
         self.seen_at: float | None = None  # when last looked at; None: no task waited then
@@ -64,11 +65,13 @@ class Instances:
         self.weighed: Choice | None = None  # the answer
         self._at = array("d")
         self._back = array("d")
+        self._on = array("h")  # the kind of the machine that each was sent to
         self._first = 0  # the number of the first that is kept
         self._open: dict[tuple[TaskId, int], int] = {}  # attempts by number
 
-    def send(self, task: TaskId, attempt: int, now: float) -> None:
+    def send(self, task: TaskId, attempt: int, now: float, cluster: int = 0) -> None:
         self._open[task, attempt] = self._first + len(self._at)
+        self._on.append(cluster)
         self._at.append(now)
         self._back.append(_NEVER)
         if self.tail_at is not None:
@@ -86,8 +89,9 @@ class Instances:
         place = self._open.pop((task, attempt), _FORGOTTEN) - self._first
         if place < 0:
             return
-        self.busy_seconds += now - self._at[place]
-        self.told_losses += told
+        cluster = self._on[place]
+        self.busy_seconds[cluster] = self.busy_seconds.get(cluster, 0.0) + now - self._at[place]
+        self.told_losses[cluster] = self.told_losses.get(cluster, 0) + told
         if told:
             self.fruitless += 1
             self.lost[task] = self._at[place], now
@@ -124,20 +128,16 @@ class Instances:
     def effective_size(self) -> float | None:
         return self.had_seconds / self.waited_seconds if self.waited_seconds else None
 
-    @property
-    def hazard_per_hour(self) -> float:
-        """Of a machine that works, to be lost, and that is told."""
-        return 3600 * self.told_losses / self.busy_seconds if self.told_losses else 0.0
-
-    def sent(self) -> Sequence[Sent]:
+    def sent(self, cluster: int | None = None) -> Sequence[Sent]:
+        """Those that tell of all machines, or of one kind."""
         return [
             Sent(at, None if back == _NEVER else back)
-            for at, back in zip(self._at, self._back, strict=True)
-            if back != _NOT_TOLD
+            for at, back, on in zip(self._at, self._back, self._on, strict=True)
+            if back != _NOT_TOLD and cluster in (None, on)
         ]
 
     def _forget(self, count: int) -> None:
-        del self._at[:count], self._back[:count]
+        del self._at[:count], self._back[:count], self._on[:count]
         self._first += count
 
 

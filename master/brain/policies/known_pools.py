@@ -1,10 +1,11 @@
 """The two pools as a run knows them: what a strategy for its rest would come to."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bats.common.messages import TaskId
 from bats.common.money import UNITS
+from bats.master.brain.learning.losses import Losses, completed_by
 from bats.master.brain.policies.two_pools import LATE, T_ur, most_reliable
 from bats.master.brain.unreliable.notation import ALL
 from bats.master.brain.unreliable.pools import Billing, Found, Pool, Situation, World
@@ -89,13 +90,17 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
         machines = max(1, min(machines, round(had)))
     turnaround = tuple(sorted(t for c in known for t in c.profile.sample() if t > 0))
     as_of = run.now if run.tasks.unfinished else math.inf  # of a bag that is done all is known
-    share = reliability(run.instances.sent(), as_of, LATE * T_ur(run))
+    sent = run.instances.sent()
+    share = reliability(sent, as_of, LATE * T_ur(run))
+    earlier = [Losses(*one) for one in run.settings.learned_losses if one]
+    ahead = completed_by(share.ahead, len(sent), earlier)
+    lately = completed_by(share.lately, len(sent), earlier)
     many = max(known, key=lambda c: (c.profile.count, -c.index))
     reliable = [c for c in run.clusters if c.offering.reliable and c.startable]
     best = min(reliable, key=_price_of_a_task, default=None)
-    found = _situation(run, share.lately) if in_course else None
+    found = _situation(run, lately) if in_course else None
     each = 1 if best is None else best.offering.slots
-    unreliable_pool = _pool(many, turnaround, share.ahead, run.instances.hazard_per_hour)
+    unreliable_pool = _pool(many, turnaround, ahead, _hazard_per_hour(run, earlier))
     return KnownPools(
         World(
             run.tasks.unfinished or len(run.tasks),
@@ -110,6 +115,33 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
         sum(c.offering.max_machines for c in unreliable),
         each,
     )
+
+
+def losses(run: RunView, cluster: ClusterView) -> Losses:
+    """What the bag itself has seen of the machines of an offering."""
+    instances = run.instances
+    sent = instances.sent(cluster.index)
+    as_of = run.now if run.tasks.unfinished else math.inf
+    share = reliability(sent, as_of, LATE * T_ur(run))
+    seen = [one for one in sent if as_of == math.inf or one.turnaround is not None]
+    if as_of < math.inf:
+        seen = [one for one in sent if one.at < as_of - LATE * T_ur(run)]
+    return Losses(
+        len(seen),
+        sum(one.turnaround is not None for one in seen),
+        instances.told_losses.get(cluster.index, 0),
+        instances.busy_seconds.get(cluster.index, 0.0),
+        share.known,
+        share.lately,
+        share.ahead,
+        instances.effective_size or 0.0,
+    )
+
+
+def _hazard_per_hour(run: RunView, earlier: Sequence[Losses]) -> float:
+    told = sum(run.instances.told_losses.values()) + sum(one.told for one in earlier)
+    busy = sum(run.instances.busy_seconds.values()) + sum(one.busy_seconds for one in earlier)
+    return 3600 * told / busy if busy else 0.0
 
 
 def _pool(

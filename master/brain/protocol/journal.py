@@ -217,6 +217,7 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values.pop("term_seconds", None)  # until 0.1.0: how long short ATUs were reserved for
     values["known"] = tuple(map(tuple, values["known"]))
     values["learned"] = tuple(map(tuple, values.get("learned", ())))
+    values["learned_losses"] = tuple(map(tuple, values.get("learned_losses", ())))
     values["learned_weight"] = tuple(values.get("learned_weight", ()))
     values["parameters"] = parameters_from(values.get("parameters", ()))
     if values.get("graph") is not None:

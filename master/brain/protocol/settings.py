@@ -40,6 +40,7 @@ class Settings:
     known: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that make a sample needless
     learned: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that earlier bags had
     learned_weight: tuple[float, ...] = ()  # the tasks that those count as
+    learned_losses: tuple[tuple[float, ...], ...] = ()  # of each offering, as `Losses` counts them
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples
     replicate: bool = True  # whether running tasks may be copied in the tail

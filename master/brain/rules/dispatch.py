@@ -46,7 +46,7 @@ def fill(run: Run, machine: Machine) -> None:
             break
         machine.take(attempt, run.now)
         if not machine.offering.reliable:
-            run.instances.send(attempt.task, attempt.attempt, run.now)
+            run.instances.send(attempt.task, attempt.attempt, run.now, machine.cluster)
         orders.append((attempt.task, attempt.attempt))
     if orders:
         run.out.append(RunTasks(machine.id, tuple(orders)))
@@ -213,6 +213,8 @@ def _learn_of_its_machine(run: Run, attempt: Attempt, outcome: Outcome) -> None:
 
 def on_machine_lost(run: Run, machine: Machine, cause: Cause) -> None:
     """Put its tasks back into the bag. One that keeps losing machines is held to be the cause."""
+    if cause is Cause.PREEMPTED and not machine.offering.reliable and not machine.done_count:
+        run.instances.fruitless += not any(machine.attempts())
     at_fault = cause is Cause.FAILED and machine.offering.reliable
     for attempt in list(machine.attempts()):
         ran = attempt.task in machine.active

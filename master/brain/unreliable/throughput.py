@@ -115,6 +115,9 @@ class _Phase:
         self.ends: list[tuple[float, int]] = []  # when a machine is done with what it runs
         self.drawn: dict[bool, deque[tuple[float, float, float, int]]] = {}
         unreliable, reliable = _in_use(world, strategy)
+        self.begins = unreliable > 0  # else those that are there end what they have
+        if world.found is not None and not self.begins:
+            unreliable = len(world.found.unreliable)
         self.unreliable = unreliable
         self.machines = [
             _Machine(pool)
@@ -130,7 +133,7 @@ class _Phase:
         for k, machine in enumerate(self.machines):
             if k in found:
                 self._find(k, found[k])
-            else:
+            elif self._takes(k):
                 self.idle.add(k, machine.pool.start_seconds)
 
     def _find(self, k: int, found: Found) -> None:
@@ -138,7 +141,8 @@ class _Phase:
         machine = self.machines[k]
         machine.since = -found.up_seconds
         if found.runs_seconds is None:
-            self.idle.add(k, found.ready_seconds)
+            if self._takes(k):
+                self.idle.add(k, found.ready_seconds)
             return
         task, ago = self.queue.popleft(), found.runs_seconds
         reliable = machine.pool is self.world.reliable
@@ -200,7 +204,12 @@ class _Phase:
             self.fruitless += 1
         machine.task, machine.owed = -1, 0.0
         starting = machine.pool.start_seconds if machine.state else 0.0
-        self.idle.add(k, now + starting)
+        if self._takes(k):
+            self.idle.add(k, now + starting)
+
+    def _takes(self, k: int) -> bool:
+        """True if the machine gets tasks."""
+        return self.begins or k >= self.unreliable
 
     def _bill(self, machine: _Machine) -> float:
         if self.world.billing is Billing.RESULTS:

@@ -164,6 +164,7 @@ def _lessons(known: replies.Learned) -> str:
     if not known["learned"]:
         return "Nothing has been learned yet: no bag has ended."
     now = time.time()
+    table_of_losses = _losses(known)
     rows = [
         (
             shortened(one["command"], _WIDEST),
@@ -175,4 +176,22 @@ def _lessons(known: replies.Learned) -> str:
         )
         for one in known["learned"]
     ]
-    return table(("command", "machines", "tasks", "mean", "longest", "last"), rows)
+    told = table(("command", "machines", "tasks", "mean", "longest", "last"), rows)
+    return f"{told}\n\n{table_of_losses}" if table_of_losses else told
+
+
+def _losses(known: replies.Learned) -> str:
+    """What is lost on unreliable machines; "" where there are none."""
+    rows = [
+        (
+            shortened(one["command"], _WIDEST),
+            one["offering"],
+            *(f"{lost[key]:.0%}" for key in ("known", "lately", "ahead")),
+            f"{lost['hazard_per_hour']:.2g}",
+            f"{lost['effective_size']:.0f}" if lost["effective_size"] else "",
+        )
+        for one in known["learned"]
+        if (lost := one["lost"]) is not None
+    ]
+    heads = ("command", "machines", "return", "lately", "expected", "lost an hour", "slots had")
+    return table(heads, rows) if rows else ""

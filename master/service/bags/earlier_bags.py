@@ -7,11 +7,12 @@ an offering differ is kept beside it.
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.experience import Experience
+from bats.master.brain.learning.losses import Losses
 from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.store.reader import Reader
 from bats.master.store.rows import LearnedRow
@@ -28,16 +29,19 @@ def template(bag: Bag) -> str:
 def experienced(bag: Bag, reader: Reader) -> Bag:
     """The bag with what is known of its command: from now on it needs to ask nobody again."""
     name = template(bag)
-    known = {row.offering: experience(row) for row in reader.learned(name)} if name else {}
+    rows = reader.learned(name) if name else []
+    known = {row.offering: experience(row) for row in rows}
+    now = time.time()
+    lost = {row.offering: one.aged(now - row.at) for row in rows if (one := losses_of(row))}
     offerings = [str(one.name) for one in bag.settings.offerings]
     if not known.keys() & offerings:
         return bag
     found = [known.get(name) for name in offerings]
-    now = time.time()
     settings = replace(
         bag.settings,
         learned=tuple(one.runtimes if one else () for one in found),
         learned_weight=tuple(one.weight(now) if one else 0.0 for one in found),
+        learned_losses=tuple(astuple(lost[name]) if name in lost else () for name in offerings),
     )
     return replace(bag, settings=settings)
 
@@ -45,25 +49,46 @@ def experienced(bag: Bag, reader: Reader) -> Bag:
 def lessons(bag: Bag, engine: Engine, reader: Reader) -> Iterable[LearnedRow]:
     """The rows to keep of a bag that has ended, with those of earlier ones."""
     if name := template(bag):
-        yield from _rows(name, bag, engine.runtimes(), reader)
-    yield from _rows(KEPT_AS, bag, engine.slowness(), reader)
+        yield from _rows(name, bag, engine.runtimes(), engine.losses(), reader)
+    none: list[Losses | None] = [None] * len(bag.settings.offerings)
+    yield from _rows(KEPT_AS, bag, engine.slowness(), none, reader)
 
 
 def _rows(
-    name: str, bag: Bag, found: Sequence[Sequence[float]], reader: Reader
+    name: str,
+    bag: Bag,
+    found: Sequence[Sequence[float]],
+    losses: Sequence[Losses | None],
+    reader: Reader,
 ) -> Iterable[LearnedRow]:
     now = time.time()
-    known = {row.offering: experience(row) for row in reader.learned(name)}
-    for offering, values in zip(bag.settings.offerings, found, strict=True):
+    rows = {row.offering: row for row in reader.learned(name)}
+    for offering, values, seen in zip(bag.settings.offerings, found, losses, strict=True):
         if len(values) < FEWEST:
             continue
         mine = Experience.of(values, now)
-        earlier = known.get(str(offering.name))
-        whole = earlier.with_more(mine) if earlier else mine
-        packed = struct.pack(f"<{len(whole.runtimes)}d", *whole.runtimes)
-        yield LearnedRow(name, str(offering.name), whole.count, now, packed)
+        row = rows.get(str(offering.name))
+        whole = experience(row).with_more(mine) if row else mine
+        before = losses_of(row) if row and seen else None
+        lost = before.aged(now - row.at).with_more(seen) if row and before and seen else seen
+        yield LearnedRow(
+            name, str(offering.name), whole.count, now, _packed(whole.runtimes),
+            _packed(astuple(lost)) if lost else None,
+        )  # fmt: skip
 
 
 def experience(row: LearnedRow) -> Experience:
-    runtimes = struct.unpack(f"<{len(row.runtimes) // 8}d", row.runtimes)
-    return Experience(row.tasks, runtimes, row.at)
+    return Experience(row.tasks, _unpacked(row.runtimes), row.at)
+
+
+def losses_of(row: LearnedRow) -> Losses | None:
+    """None of a reliable offering."""
+    return Losses(*_unpacked(row.losses)) if row.losses else None
+
+
+def _packed(values: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def _unpacked(packed: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(packed) // 8}d", packed)

@@ -77,6 +77,9 @@ def write_decisions(db: sqlite3.Connection, rows: list[DecisionRow]) -> None:
 
 def write_learned(db: sqlite3.Connection, rows: list[LearnedRow]) -> None:
     db.execute(LEARNED)
+    columns = db.execute("SELECT name FROM pragma_table_info('learned')").fetchall()
+    if ("losses",) not in columns:
+        db.execute("ALTER TABLE learned ADD COLUMN losses BLOB")
     _learned(db, rows)
 
 

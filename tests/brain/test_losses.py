@@ -1,0 +1,31 @@
+"""What is learned of an unreliable offering, from bag to bag."""
+
+import pytest
+
+from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
+from bats.master.brain.learning.losses import MOST, Losses, completed_by
+
+SEEN = Losses(100, 80, 6, 36_000.0, 0.8, 0.7, 0.75, 12.0)
+
+
+def test_the_older_it_is_the_less_it_counts_and_it_says_the_same():
+    old = SEEN.aged(HALF_LIFE_SECONDS)
+    assert old.sent == pytest.approx(50)
+    assert old.reliability == pytest.approx(SEEN.reliability)
+    assert old.hazard_per_hour == pytest.approx(SEEN.hazard_per_hour)
+
+
+def test_much_experience_counts_as_so_many_instances_at_most():
+    assert Losses(1e6, 8e5).aged(0.0).sent == pytest.approx(MOST)
+
+
+def test_of_two_bags_the_counts_are_added_and_the_epochs_are_the_newer_ones():
+    both = SEEN.with_more(Losses(100, 60, 0, 36_000.0, 0.6, 0.5, 0.55))
+    assert (both.sent, both.returned, both.hazard_per_hour) == (200, 140, pytest.approx(0.3))
+    assert (both.known, both.lately, both.ahead, both.size) == (0.6, 0.5, 0.55, 12.0)
+
+
+def test_a_few_instances_are_completed_by_many_unless_these_were_others():
+    assert completed_by(0.9, 20, [SEEN]) == pytest.approx((18 + 80) / 120)
+    assert completed_by(0.2, 50, [SEEN]) == 0.2, "it is another pool by now"
+    assert completed_by(0.9, 20, []) == 0.9
