@@ -6,10 +6,10 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.deploy.host.roster import (
     FROZEN,
     LEAVING,

@@ -59,9 +59,9 @@ def test_a_replay_takes_the_answer_from_the_journal():
 
 def test_who_goes_on_with_reliable_machines_alone_pays_the_others_to_the_end_of_what_they_run():
     world = replace(SPOT.world(), found=Situation((Found(100.0, 50.0),) * 10, (), 1.0))
-    (ahead,) = estimate(world, [static("AR", world, 1e6, 0.0)], 20)
-    (none,) = estimate(replace(world, found=None), [static("AR", world, 1e6, 0.0)], 20)
-    (fewer,) = estimate(replace(world, found=None, tasks=50), [static("AR", world, 1e6, 0.0)], 20)
+    (ahead,) = estimate(world, [static("AR", world, 0.6, 0.0)], 20)
+    (none,) = estimate(replace(world, found=None), [static("AR", world, 0.6, 0.0)], 20)
+    (fewer,) = estimate(replace(world, found=None, tasks=50), [static("AR", world, 0.6, 0.0)], 20)
     assert fewer.cost < ahead.cost < none.cost, "ten of sixty tasks are done by cheap machines"
 
 

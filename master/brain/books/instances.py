@@ -3,11 +3,11 @@
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from bats.common.messages import TaskId
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.unreliable.notation import Written
 from bats.master.brain.unreliable.reliability import Sent
 from bats.master.brain.unreliable.weighing import Weighing

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from bats.common.records import dataclass
 from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
 
 MOST: Final = 200.0

@@ -4,10 +4,11 @@ Asked once results tell of the unreliable machines, and again at T_tail with wha
 (§4.3, §4.5). Pure data goes in, so that it can be answered beside a master's loop.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from bats.common.money import NOTHING, UNITS, Money
+from bats.common.records import dataclass
 from bats.master.brain.protocol.events import Weighed
 from bats.master.brain.unreliable.estimator import Estimate
 from bats.master.brain.unreliable.notation import write
