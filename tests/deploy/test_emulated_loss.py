@@ -16,7 +16,7 @@ from bats.common.money import NOTHING
 from bats.common.offering import ClusterName, Offering
 from bats.deploy.endpoint import Endpoint
 from bats.deploy.host.emulated_loss import EmulatedLoss, Loss
-from bats.deploy.host.roster import Roster, find_own
+from bats.deploy.host.roster import STOP_GRACE_SECONDS, Roster, find_own
 from bats.deploy.local import Local
 from bats.deploy.protocol import Gone, Sighting, Site, State
 from bats.deploy.testing import becomes, eventually, opened
@@ -78,7 +78,9 @@ async def test_a_machine_lost_in_silence_is_charged_on_and_ends_at_once_when_it_
         await backend.stop([ticket.machine])
         gone = (await becomes(backend, [ticket.machine], State.GONE, PATIENCE))[ticket.machine]
         assert gone.gone is Gone.STOPPED
-        assert time.monotonic() - began < 5  # not after the grace of those that hear
+        assert (
+            time.monotonic() - began < STOP_GRACE_SECONDS
+        )  # not after the grace of those that hear
 
 
 async def charged(backend: Local, machine: Any) -> float:
