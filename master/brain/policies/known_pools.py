@@ -118,7 +118,7 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
 
 
 def losses(run: RunView, cluster: ClusterView) -> Losses:
-    """What the bag itself has seen of the machines of an offering."""
+    """The losses that the bag itself has seen of the machines of an offering."""
     instances = run.instances
     sent = instances.sent(cluster.index)
     as_of = run.now if run.tasks.unfinished else math.inf

@@ -123,8 +123,11 @@ def chosen(
         if (budget is None or e.cost <= budget)
         and (deadline_seconds is None or e.seconds <= deadline_seconds)
     ]
-    if not possible:
-        return None
+    return best_of(possible, by) if possible else None
+
+
+def best_of(possible: Sequence[Estimate], by: str) -> Estimate:
+    """The best of these, one at least, by a name or a formula."""
     if by == CHEAPEST:
         return min(possible, key=lambda e: e.cost)
     if by == FASTEST:

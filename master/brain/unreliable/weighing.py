@@ -13,7 +13,7 @@ from bats.master.brain.protocol.events import Weighed
 from bats.master.brain.unreliable.estimator import Estimate
 from bats.master.brain.unreliable.notation import write
 from bats.master.brain.unreliable.pools import World
-from bats.master.brain.unreliable.preference import chosen
+from bats.master.brain.unreliable.preference import best_of
 from bats.master.brain.unreliable.strategy import Strategy
 from bats.master.brain.unreliable.tradeoff import frontier
 
@@ -54,8 +54,7 @@ def weigh(asked: Weighing) -> Weighed:
     if not found:
         return Weighed("", 0.0, NOTHING, 0, kept=False)
     kept = [one for one in found if _keeps(one, asked)]
-    best = chosen(kept or [_nearest(found, asked)], asked.rule)
-    assert best is not None
+    best = best_of(kept or [_nearest(found, asked)], asked.rule)
     cost = Money(round((asked.spent + best.cost) * UNITS))
     return Weighed(asked.known.written(best.strategy), best.seconds, cost, len(found), bool(kept))
 

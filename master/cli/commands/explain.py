@@ -181,7 +181,7 @@ def _lessons(known: replies.Learned) -> str:
 
 
 def _losses(known: replies.Learned) -> str:
-    """What is lost on unreliable machines; "" where there are none."""
+    """The losses on unreliable machines, as a table; "" where there are none."""
     rows = [
         (
             shortened(one["command"], _WIDEST),

@@ -236,10 +236,9 @@ class Runner:
     def resume(self) -> None:
         """Look at everything anew after a restart; what was being foretold is asked again."""
         self.happen(Woken())
-        if (asked := self.engine.unanswered) is not None:
-            self._errands.run(asked)
-        if (of_strategy := self.engine.unweighed) is not None:
-            self._errands.run(of_strategy)
+        for asked in (self.engine.unanswered, self.engine.unweighed):
+            if asked is not None:
+                self._errands.run(asked)
 
     def change(self) -> None:
         """Something that waiting clients care for is new."""
