@@ -112,6 +112,9 @@ def test_a_reduction_is_never_shorter_than_the_graph_is_drawn(seed: int) -> None
     assert told.mean >= drawn.mean() - noise
     measured = structure.measured(times, lambda task: task, rng)
     assert measured.distribution.mean == pytest.approx(drawn.mean(), rel=0.05)
+    low, high = measured.between
+    assert low - noise <= drawn.mean() <= high + noise
+    assert low == pytest.approx(max(sum(times[t].mean for t in way) for way in listed(graph)))
 
 
 def test_draws_of_a_graph_are_those_of_a_loop_over_its_tasks() -> None:

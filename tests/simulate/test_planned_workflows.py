@@ -5,8 +5,10 @@ import random
 import numpy as np
 import pytest
 
+from bats.common.messages import MachineId
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.books.machine import Machine
 from bats.master.brain.books.ready import ByKind
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.protocol.settings import Settings
@@ -120,3 +122,15 @@ def test_machines_that_differ_are_told_apart_by_the_engine_that_ran_them() -> No
     (alike,) = ran.engine.slowness()
     assert len(alike) >= 3
     assert alike[-1] / alike[0] < 1.2  # all machines of the simulator are alike
+
+
+def test_work_is_kept_for_machines_on_their_way_until_they_take_unusually_long() -> None:
+    run = simulated("epigenomics", "prob", 1, budget=money("3")).engine.run
+    fast = run.clusters[1]
+    coming = Machine(MachineId(9999), 1, fast.offering, run.now)
+    run.pool.add(coming)
+    assert run._places(fast) == 1
+    run.now += 3 * fast.start_seconds + 1
+    assert run._places(fast) == 0
+    coming.joined_at = run.now
+    assert run._places(fast) == 1

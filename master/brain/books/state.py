@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bats.common.billing import charge
 from bats.common.errors import BrokenInvariantError
@@ -118,6 +118,10 @@ class Sample:
         self.open: list[set[TaskId]] = [set() for _ in range(clusters)]  # not ended there yet
         self.observed: list[dict[TaskId, float]] = [{} for _ in range(clusters)]
         self.hired: set[int] = set()  # clusters that every plan will want
+
+
+COMING: Final = 3.0
+"""Times its usual start, and seconds at least, for which a machine on its way is reckoned with."""
 
 
 class Plan:
@@ -328,12 +332,16 @@ class Run:
         if self.by_kind is not None:
             if self.plan is None or not self.plan.by_step:
                 self.by_kind.kinds = []
-            places = [
-                len(of) * c.offering.slots
-                for of, c in zip(self.pool.living, self.clusters, strict=True)
-            ]
+            places = [self._places(c) for c in self.clusters]
             self.by_kind.turn_to(cluster, places)
         return self.tasks.draw()
+
+    def _places(self, c: ClusterState) -> int:
+        """The places of a kind that work is kept for: there, or not long on their way."""
+        late = self.now - COMING * max(c.start_seconds, COMING)
+        here = self.pool.living[c.index].values()
+        count = sum(m.joined_at is not None or m.requested_at >= late for m in here)
+        return count * c.offering.slots
 
     def stopped(self, task: TaskId, cluster: int, seconds: float) -> None:
         """An attempt was stopped after so long: the task takes longer than that."""
