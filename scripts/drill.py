@@ -197,6 +197,8 @@ async def _heal(bed: Bed) -> dict[int, dict[str, Any]]:
     ends = time.monotonic() + HEAL_SECONDS
     while time.monotonic() < ends:
         await bed.mind_master()
+        # Also those of which no answer came: they were submitted once more.
+        bed.bags = [one["bag"] for one in (await bed.ask("bags"))["bags"]]
         bed.note_done()
         statuses = {bag: await bed.ask("status", bag=bag) for bag in bed.bags}
         if all(_over(status) for status in statuses.values()):

@@ -8,8 +8,8 @@ from bats.common.messages import AttemptId, Outcome, Result, Results
 from bats.common.wire.codec import decode, encode
 from bats.worker.link.outbox import Outbox
 
-_BATCH: Final = 128  # results per message at most
-_BATCH_SECONDS: Final = 0.04  # the first waits so long for company; orders are ahead by more
+_BATCH: Final = 64  # results per message at most
+_BATCH_SECONDS: Final = 0.02  # and how long the first of them waits for company
 
 
 class Reports:
