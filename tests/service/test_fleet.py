@@ -97,8 +97,8 @@ async def test_machines_that_take_longer_to_join_than_their_lease_lasts_are_soon
     tmp_path: Path,
 ) -> None:
     slow = Offering("slow", money("0.001"), 1.0, 2, boundary_seconds=0.5, lease_seconds=1.0,
-                    settings={"start_delay_seconds": 5})  # fmt: skip
-    async with served(tmp_path, offerings=(slow,)) as (_, client):
+                    settings={"start_delay_seconds": 2.5})  # fmt: skip
+    async with served(tmp_path, offerings=(slow,), poll_seconds=1.0) as (_, client):
         bag = (await client.ask("submit", sweep=sweep(2), budget=money(1)))["bag"]
         status = await over(client, bag)
         machines = (await client.ask("machines", bag=bag))["machines"]
@@ -121,13 +121,13 @@ async def test_a_bag_is_done_by_the_machines_that_come(tmp_path: Path, never: st
         by_the_second("here", money("0.001")),
     )
     async with served(tmp_path, offerings=offerings) as (_, client):
-        work = sweep(40, "sleep 0.5")
-        bag = (await client.ask("submit", sweep=work, budget=money(1), patience_seconds=3))["bag"]
+        work = sweep(40, "sleep 0.25")
+        bag = (await client.ask("submit", sweep=work, budget=money(1), patience_seconds=2))["bag"]
         status = await over(client, bag)
         machines = (await client.ask("machines", bag=bag))["machines"]
     assert status["state"] == "complete"
     assert {one["reason"] for one in machines if one["offering"] == "far"} == {
-        "no machine of it came within 3 s"
+        "no machine of it came within 2 s"
     }
 
 
