@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from experiments import (
+    autoscaled,
     chapter6,
     comparison,
     page,
@@ -34,6 +35,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "reality": ("any ATU, any task, any bag: done for its money?", reality.experiment),
     "workflows": ("recorded workflows, emulated under a budget", recorded_workflows.experiment),
     "spot": ("emulated loss: what was told of a strategy, and what came", spot.experiment),
+    "pools": ("three autoscalers, beside their simulated twins", autoscaled.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (

@@ -101,6 +101,17 @@ class GetElasticity(OfBag[replies.Elasticity]):
     most: int | None = None  # places there can be; None: as many as the offerings have
 
 
+@dataclass(frozen=True)
+class GetMasterElasticity(Request[replies.MasterElasticity]):
+    """Measures of autoscalers of all bags and pools, between two times that lie so far back."""
+
+    verb = "elasticity of all"
+
+    since_seconds_ago: float = 3600.0
+    until_seconds_ago: float = 0.0
+    most: int | None = None  # places there can be; None: as many as pools and offerings have
+
+
 class GetPools(Request[replies.Pools]):
     verb = "pools"
 

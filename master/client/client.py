@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bats.common.errors import UsageError, quoted
+from bats.common.units import seconds
 from bats.master.api import replies
 from bats.master.api.asking import ask
-from bats.master.api.requests import GetBags, GetPools, GetStatus
+from bats.master.api.requests import GetBags, GetMasterElasticity, GetPools, GetStatus
 from bats.master.client.bag_handle import Bag, limits_of
 from bats.master.link import ANSWER_SECONDS, Link
 
@@ -111,6 +112,15 @@ class Client:
     async def bags(self) -> list[replies.BagLine]:
         """All bags, the newest last: `[one["name"] for one in master.bags()]`."""
         return (await ask(self, GetBags()))["bags"]
+
+    async def elasticity(
+        self, since: str | float = "1h", until: str | float = 0.0, *, most: int | None = None
+    ) -> replies.MasterElasticity:
+        """Measures of autoscalers of all bags and pools, from so long ago until so long ago.
+
+        master.elasticity("2d", "1d")["a_u"]
+        """
+        return await ask(self, GetMasterElasticity(seconds(since), seconds(until), most))
 
     async def pools(self) -> list[replies.PoolLine]:
         """The pools of the master: `[one["why"] for one in master.pools()]`."""

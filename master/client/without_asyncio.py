@@ -171,6 +171,11 @@ class SyncClient:
     def bags(self) -> list[replies.BagLine]:
         return self.run(self.client.bags())
 
+    def elasticity(
+        self, since: str | float = "1h", until: str | float = 0.0, *, most: int | None = None
+    ) -> replies.MasterElasticity:
+        return self.run(self.client.elasticity(since, until, most=most))
+
     def pools(self) -> list[replies.PoolLine]:
         return self.run(self.client.pools())
 

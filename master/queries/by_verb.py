@@ -14,7 +14,7 @@ from bats.master.queries import (
     tasks,
 )
 from bats.master.queries.exporting import export
-from bats.master.queries.pools import pool_facts
+from bats.master.queries.pools import master_elasticity, pool_facts
 from bats.master.queries.question import Question
 
 QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]] = {
@@ -28,6 +28,7 @@ QUERIES: Final[Mapping[str, Callable[[Question], Awaitable[Mapping[str, Any]]]]]
     "failures": failure_causes.why_failed,
     "machines": machine_history.machines,
     "elasticity": supply_and_demand.elasticity,
+    "elasticity of all": master_elasticity.elasticity,
     "pools": pool_facts.pools,
     "tasks": tasks.tasks,
     "task": tasks.task,

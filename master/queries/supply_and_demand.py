@@ -4,7 +4,7 @@ Curves are read off the bag's journal by its engine. A copy of a task is no dema
 place where it runs counts as one too many.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, field
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ import msgpack
 
 from bats.common.billing import begun_before
 from bats.common.errors import UsageError
-from bats.common.messages import BagId
+from bats.common.messages import BagId, MachineId
 from bats.common.offering import Offering
 from bats.common.records import dataclass
 from bats.common.units import in_words
@@ -27,10 +27,13 @@ from bats.master.brain.elasticity.rankings import scores
 from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.protocol.journal import CODES, code_of, event_from
+from bats.master.brain.protocol.numbering import by_hand
 from bats.master.queries.question import Question
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
+
+Point = tuple[float, float]
 
 _ENDED: Final = CODES[Ended]
 
@@ -55,6 +58,8 @@ class Course:
     demand: Changes = field(default_factory=Changes)
     supply: Changes = field(default_factory=Changes)
     busy: Changes = field(default_factory=Changes)
+    running: Changes = field(default_factory=Changes)  # tasks, copies not counted
+    by_hand: Changes = field(default_factory=Changes)  # places on workers started by hand
     began: float = 0.0
     last: float = 0.0
 
@@ -71,14 +76,16 @@ def course(reader: Reader, number: BagId) -> Course:
         found.began, found.last = run.began_at, now
         found.demand.put(now, run.counts[TaskState.WAITING] + running)
         if code_of(written) != _ENDED:  # no machine comes or goes by a result
-            found.supply.put(now, sum(_slots(replayed.engine)))
+            found.supply.put(now, sum(_slots(replayed.engine, lambda _: True)))
+            found.by_hand.put(now, sum(_slots(replayed.engine, by_hand)))
+        found.running.put(now, running)
         found.busy.put(now, min(running, found.supply.points[-1][1]))
     return found
 
 
-def _slots(engine: Engine) -> Iterator[int]:
+def _slots(engine: Engine, counts: Callable[[MachineId], bool]) -> Iterator[int]:
     for machine in engine.alive():
-        if machine.joined_at is not None and machine.wanted:
+        if counts(machine.id) and machine.joined_at is not None and machine.wanted:
             yield machine.slots
 
 
@@ -102,19 +109,35 @@ def measured(of: Course, number: BagId, want: GetElasticity) -> replies.Elastici
     begin, end = of.began + since, of.began + until
     most = want.most or sum(one.max_machines * one.slots for one in of.offerings)
     rows = (of.demand.points, of.supply.points, of.busy.points)
-    own = curves.elasticity(*rows, most, begin, end)
-    always = [(begin, float(most))]
-    base = curves.elasticity(of.demand.points, always, of.busy.points, most, begin, end)
-    lives = list(_lives(of, begin, end))
+    machines = sum(one.max_machines for one in of.offerings)
     return {
         "bag": number,
         "since_seconds": since,
         "until_seconds": until,
+        **judged(*rows, most, begin, end, list(_lives(of, begin, end)), machines),
+    }
+
+
+def judged(
+    demand: curves.Curve,
+    supply: curves.Curve,
+    busy: curves.Curve,
+    most: int,
+    begin: float,
+    end: float,
+    lives: Sequence["Life"],
+    machines: int,
+) -> replies.Measures:
+    """`machines` there can be at most, with `most` places."""
+    own = curves.elasticity(demand, supply, busy, most, begin, end)
+    base = curves.elasticity(demand, [(begin, float(most))], busy, most, begin, end)
+    within = [one for one in lives if begin < one.until and one.since < end]
+    return {
         "most": most,
         **asdict(own),  # type: ignore[typeddict-item]  # the same names
-        "hours_on": sum(until - max(since, begin) for _, since, until in lives) / HOUR,
-        "hours_charged": sum(_charged(life, begin) for life in lives) / HOUR,
-        "hours_always_on": sum(one.max_machines for one in of.offerings) * (end - begin) / HOUR,
+        "hours_on": sum(min(one.until, end) - max(one.since, begin) for one in within) / HOUR,
+        "hours_charged": sum(_charged(one, begin) for one in within) / HOUR,
+        "hours_always_on": machines * (end - begin) / HOUR,
         "score": _score(own, base),
     }
 

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from bats.common.money import Money, money
@@ -10,7 +11,7 @@ from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.placement.arrived_workflow import Workflow
 from bats.master.brain.placement.pool import Arrived, Completed, Start
 from bats.master.brain.protocol.graph import Step, graph
-from bats.master.brain.scaling.budgets.planned_tasks import PlannedTasks
+from bats.master.brain.scaling.budgets.planned_tasks import PlannedTasks, fastest
 from bats.master.brain.scaling.budgets.plf import PLF
 from bats.master.brain.scaling.budgets.scf import SCF, scaled
 from bats.master.brain.scaling.elastic_pool import (
@@ -24,6 +25,7 @@ from bats.master.brain.scaling.elastic_pool import (
 )
 from bats.master.brain.scaling.releasing import release
 from bats.master.brain.scaling.scaler import Kind
+from bats.master.simulate.workflows.mixtures import MIXED
 
 KINDS = [Kind("Small", 32, money(1)), Kind("Large", 32, money(5))]
 
@@ -150,3 +152,49 @@ def test_no_look_costs_more_than_the_budget_and_every_task_runs_once(make: type,
     assert not left
     assert not own.present
     assert own.cost >= Money(0)
+
+
+def from_event_to_event(at: ElasticPool) -> list[float]:
+    """The seconds on each kind with machines without end, task by task."""
+    seconds = [0.0] * len(at.kinds)
+    kind_of = {one.number: one.kind for one in at.machines()}
+    running: dict[int, dict[int, float]] = {}
+    for place, of, task, until in at.busy():
+        running.setdefault(of.number, {})[task] = until - at.now
+        seconds[kind_of[place]] += min(until - at.now, at.interval)
+    for one in at.present:
+        ends = [(left, task) for task, left in running.get(one.number, {}).items()]
+        ready = [(0.0, task) for task in one.waiting_tasks()]
+        waits: dict[int, int] = {}
+        while ready or ends:
+            for begin, task in ready:
+                kind = fastest(at, one, task)
+                takes = one.workflow.estimate(task, kind, at.kinds[kind].speed)
+                seconds[kind] += min(takes, at.interval - begin)
+                ends.append((begin + takes, task))
+            ready = []
+            if ends:
+                now, task = min(ends)
+                ends.remove((now, task))
+                for child in one.near.children[task] if now < at.interval else ():
+                    waits[child] = waits.get(child, one.waits_for(child)) - 1
+                    if not waits[child]:
+                        ready.append((now, child))
+    return seconds
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scf_finds_the_seconds_that_going_from_event_to_event_finds(seed: int):
+    rng = np.random.default_rng(seed)
+    own = SCF()
+    at = pool(own, 60)
+    for number in range(3):
+        made = MIXED[number](2 * int(rng.integers(12, 30)), rng)
+        slower = tuple(float(each * rng.uniform(0.5, 3)) for each in made.seconds)
+        work = Workflow(neighbours(made.graph), made.seconds, (made.seconds, slower))
+        at.elastic(Arrived(number, work), 0.0)
+        commands = looked(at, 0.0)
+        ends = [(one.place, one.task) for one in commands if isinstance(one, Start)]
+        for place, _ in ends[: len(ends) // 2]:
+            at.elastic(Completed(place), 5.0 * number)
+        assert own.seconds(at) == pytest.approx(from_event_to_event(at))

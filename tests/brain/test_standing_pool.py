@@ -106,6 +106,50 @@ def test_released_at_once_a_machine_does_not_wait_for_the_end_of_its_paid_time()
     assert world.there == []
 
 
+def test_of_idle_machines_too_many_those_end_whose_paid_time_does() -> None:
+    """The one that is idle longest began later: its time is not over yet."""
+    world = World()
+    world.look(demand=1, want=1)
+    world.now = 300.0
+    world.look(demand=2, busy=1, want=2)
+    world.now = 400.0
+    world.look(demand=1, busy=1)  # the second is idle from now on
+    world.now = 500.0
+    world.look(demand=1, want=1)  # and the first
+    world.now = 595.0
+    world.look(demand=1)
+    assert world.there == [2]
+
+
+def test_one_too_many_ends_its_tasks_before_its_paid_time_does_and_gets_no_others() -> None:
+    """Else tasks that go round would enter an ATU on each machine in turn."""
+    world = World()
+    world.look(demand=2, want=2)
+    world.now = 400.0
+    world.look(demand=1, busy=2, want=1, task_seconds=20.0)
+    assert all(one.takes for one in world.pool.alive())  # a task would end long before
+    world.now = 550.0
+    world.look(demand=1, busy=2, want=1, task_seconds=20.0)
+    assert [one.takes for one in world.pool.alive()] == [False, True]
+    world.now = 590.0
+    world.look(demand=3, busy=2, want=3, task_seconds=20.0)
+    assert all(one.takes for one in world.pool.alive())  # it is wanted again
+
+
+def test_a_machine_that_ends_is_in_the_way_of_others_until_it_is_gone() -> None:
+    pool = StandingPool(FIRST)
+    pool.handle(Formed(replace(RULES, most=1, release="idle"), FIRST), 0.0)
+    pool.handle(Looked(1, (), want=(1,)), 0.0)
+    pool.handle(Charged(MachineId(FIRST + 1), 0.0), 0.0)
+    pool.handle(Joined(MachineId(FIRST + 1), 1, (), 0), 0.0)
+    assert any(isinstance(one, StopMachine) for one in pool.handle(Looked(0, (), want=(0,)), 30.0))
+    assert not pool.handle(Looked(1, (), want=(1,)), 60.0)
+    pool.handle(Gone(MachineId(FIRST + 1), 61.0, Cause.STOPPED, "done"), 61.0)
+    assert any(
+        isinstance(one, StartMachines) for one in pool.handle(Looked(1, (), want=(1,)), 90.0)
+    )
+
+
 def test_the_least_stay_when_there_is_nothing_to_do_whatever_the_scaler_says() -> None:
     world = World(replace(RULES, least=1, release="idle"))
     world.look(demand=4, want=4)
@@ -202,6 +246,9 @@ def test_machines_of_a_kind_that_the_pool_lacks_now_are_too_many() -> None:
     assert [one.offering.name for one in world.pool.alive()] == ["small"] * 3 + ["large"]
     world.now = 595.0
     world.look(demand=3, want=2)
+    assert [one.offering.name for one in world.pool.alive()] == ["large"]
+    world.now = 600.0
+    world.look(demand=3, want=2)  # what was ending is gone by now
     assert [one.offering.name for one in world.pool.alive()] == ["large", "large"]
 
 
@@ -227,7 +274,7 @@ def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_ag
         done = pool.handle(event, now)
         commands.extend(done)
         pool.check()
-        assert sum(one.counts for one in pool.machines.values()) <= rules.most
+        assert len(pool.alive()) <= rules.most
         for one in done:
             if isinstance(one, StopMachine):
                 assert one.machine not in working or one.reason == NO_MONEY

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.service import Make, becomes, eventually, over, sweep
 from helpers.workers import end_workers
 
@@ -65,6 +66,11 @@ async def test_two_bags_run_on_a_pool_that_ends_when_nothing_is_left(tmp_path: P
         assert max(one["demand"] for one in told["moments"]) > 3
         assert told["why"].startswith("0 tasks to run, ")
         assert (await client.ask("bags"))["pools"] == [told]
+        of_all = await client.ask("elasticity of all", since_seconds_ago=60.0)
+        assert (of_all["bags"], of_all["most"]) == (2, 3)
+        assert of_all["a_o"] > 0
+        assert 0 < of_all["mean_supply"] < 3
+        assert of_all["hours_charged"] * 3600 == pytest.approx(4 * told["spent"] / money("0.01"))
         shown = metrics(master.snapshot(), {})
         assert 'bats_pool_machines{pool="lab",offering="small",state="working"} 0' in shown
         assert 'bats_pool_demand{pool="lab"} 0' in shown
@@ -128,6 +134,8 @@ async def test_a_bag_that_names_a_budget_may_buy_machines_beside_the_pool(tmp_pa
             for bag in (alone, both)
         }
         assert names == {alone: ["small"], both: ["small", "bought"]}
+        assert not master.bags.known[alone].settings.replicate
+        assert master.bags.known[both].settings.replicate
 
 
 async def test_a_back_end_that_refuses_is_told_and_asked_again_later(tmp_path: Path) -> None:

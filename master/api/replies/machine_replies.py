@@ -40,15 +40,12 @@ class Machines(TypedDict):
     machines: list[MachineLine]
 
 
-class Elasticity(TypedDict):
-    """Measures of autoscalers (`bats.master.brain.elasticity.curves`) of a span of a bag.
+class Measures(TypedDict):
+    """Measures of autoscalers (`bats.master.brain.elasticity.curves`) of a span of time.
 
-    Shares are of one, seconds count from the bag's beginning, places are slots of its machines.
+    Shares are of one, places are slots of machines.
     """
 
-    bag: int
-    since_seconds: float
-    until_seconds: float
     most: int
     left_out: float  # share of the time in which more was wanted than there can be
     a_u: float
@@ -65,6 +62,22 @@ class Elasticity(TypedDict):
     hours_charged: float
     hours_always_on: float  # if all that there can be had been on all the time
     score: float | None  # s, against that; None: nothing was ever short, idle or unstable
+
+
+class Elasticity(Measures):
+    """Seconds count from the bag's beginning."""
+
+    bag: int
+    since_seconds: float
+    until_seconds: float
+
+
+class MasterElasticity(Measures):
+    """Of all bags and pools of a master; times are seconds of the epoch."""
+
+    bags: int
+    since: float
+    until: float
 
 
 class Orphan(TypedDict):

@@ -209,9 +209,12 @@ class Neighbours:
         for bag in list(self.bags):
             self.look(bag)  # it was not asked for more than there was
 
-    def went(self, machine: MachineId) -> None:
-        if self.machines.pop(machine, None) is not None:
-            self.tell(Went(machine))
+    def went(self, *machines: MachineId) -> None:
+        """Of several all are gone before what they leave to others begins anywhere."""
+        for machine in machines:
+            if self.machines.pop(machine, None) is not None:
+                self._notices.append(Went(machine))
+        self._run()
 
     def time_passed(self) -> None:
         self.tell(TimePassed())

@@ -9,7 +9,7 @@ from bats.master.brain.books.machine import Machine, MachineState
 
 
 class PoolMachine(Machine):
-    __slots__ = ("idle_since", "settled", "takes")
+    __slots__ = ("idle_since", "leased", "settled", "takes")
 
     def __init__(
         self, machine: MachineId, cluster: int, offering: Offering, requested_at: float
@@ -17,6 +17,7 @@ class PoolMachine(Machine):
         super().__init__(machine, cluster, offering, requested_at)
         self.idle_since: float | None = None  # None: it has tasks, or is not there
         self.takes = True  # new tasks
+        self.leased = 0  # ATUs within which it was told that it may live
         self.settled = 0  # ATUs, once it is gone
 
     @property

@@ -76,6 +76,7 @@ class StandingPool:
         self.trouble = ""  # of its scaler
         self.why = ""  # the last decision
         self.decided_at: float | None = None
+        self._busy: set[MachineId] = set()
         self._last = before_first
         self.moments: deque[Moment] = deque(maxlen=_MOMENTS)  # the last looks
         self._forgotten: Money = Money(0)  # what machines cost that were gone long ago
@@ -129,9 +130,6 @@ class StandingPool:
     def check(self) -> None:
         """Raise BrokenInvariantError unless the books agree."""
         self.ledger.check()
-        counting = sum(one.counts for one in self.machines.values())
-        if self.pool is not None and counting > max(self.pool.most, len(self.alive())):
-            raise BrokenInvariantError(f"{counting} machines, of at most {self.pool.most}")
         reserved = sum(charge_atus(one.offering, one.atus) for one in self.alive())
         if reserved != self.ledger.reserved:
             raise BrokenInvariantError("what is reserved is not what its machines may cost")
@@ -166,7 +164,7 @@ class StandingPool:
         self._woken_at = math.inf
         self.demand, self.trouble = event.demand, event.trouble
         self.task_seconds = event.task_seconds
-        busy = set(event.busy)
+        self._busy = busy = set(event.busy)
         for one in self.alive():
             if one.id in busy or one.state is not MachineState.UP:
                 one.idle_since = None
@@ -196,7 +194,7 @@ class StandingPool:
             return  # another release asked for it, and this one would not have
         one.charged_since = event.since
         self._owe(one)
-        yield RenewLease(one.id, one.lease_until(self.now))
+        yield from self._renewed(one)
         yield from self._wake()
 
     def _joined(self, event: Joined) -> Iterator[Command]:
@@ -295,9 +293,9 @@ class StandingPool:
                 (one for one in mine if one.idle_since is not None),
                 key=lambda one: (one.idle_since, one.id),
             )
-            for one in [*reversed(yet), *idle][: max(0, over)]:
-                if one.due(self.now, self.rules):
-                    yield self._stop(one, TOO_MANY)
+            due = [one for one in [*reversed(yet), *idle] if one.due(self.now, self.rules)]
+            for one in due[: max(0, over)]:
+                yield self._stop(one, TOO_MANY)
         for one in self.alive():
             self._owe(one)
             silent = one.state is MachineState.SILENT and not one.offering.free
@@ -305,49 +303,56 @@ class StandingPool:
                 yield self._stop(one, LOST)
 
     def _keep(self) -> Iterator[Command]:
-        """Reserve for all that stay, those with tasks first."""
-        over = [
-            sum(o.cluster == k and o.counts for o in self.machines.values()) - self.target[k]
-            for k in range(len(self.kinds))
-        ]
+        """Reserve for all that stay. Too many are those whose paid time ends first."""
+        over = [self.supply(k) - self.target[k] for k in range(len(self.kinds))]
         staying = [one for one in self.alive() if one.counts and one.charged_since is not None]
-        staying.sort(key=lambda one: (one.idle_since or -math.inf, one.id))
-        spare: set[MachineId] = set()
-        for one in staying:
-            if one.idle_since is not None and over[one.cluster] > 0:
-                over[one.cluster] -= 1
-                spare.add(one.id)
-        for one in staying:
-            yield from self._keep_one(one, spare=one.id in spare)
+        for one in sorted(staying, key=lambda one: (one.billed_until(self.now), one.id)):
+            spare = over[one.cluster] > 0
+            over[one.cluster] -= 1
+            yield from self._keep_one(one, spare=spare)
 
     def _keep_one(self, one: PoolMachine, *, spare: bool) -> Iterator[Command]:
-        """One too many is not paid for beyond its ATU: near the end it gets no new tasks."""
+        """One too many begins no task that would enter another ATU, and ends those it has."""
         self._owe(one)
-        horizon = self.now + self.rules.interval_seconds + self.task_seconds
-        needs = max(one.atus, one.atus_until(horizon + one.offering.boundary_seconds))
-        takes = one.offering.free or needs == one.atus
-        if not takes and not spare:
-            takes = self.ledger.reserve(one.id, charge_atus(one.offering, needs))
-            if takes:
-                one.atus = needs
-                yield RenewLease(one.id, one.lease_until(self.now))
-            else:
-                self.short = self._no_money()
+        looked = self.now + self.rules.interval_seconds + one.offering.boundary_seconds
+        fits = one.offering.free or not spare
+        fits = fits or looked + self.task_seconds <= one.billed_until(self.now)
+        works = one.id in self._busy
+        takes = fits
+        if not one.offering.free and (fits or works):
+            takes = self._reserve(one, looked + (self.task_seconds if fits else 0.0)) and fits
         takes = takes and not one.draining
         if takes is not one.takes:
             one.takes = takes
             yield TakesTasks(one.id, takes)
-        if not takes and not spare and self.now >= one.stop_by(self.now):
+        yield from self._renewed(one)
+        if not takes and (works or not spare) and self.now >= one.stop_by(self.now):
             yield self._stop(one, NO_MONEY)
+
+    def _reserve(self, one: PoolMachine, until: float) -> bool:
+        """False if it is not paid for until then."""
+        needs = max(one.atus, one.atus_until(until))
+        if needs > one.atus and not self.ledger.reserve(one.id, charge_atus(one.offering, needs)):
+            self.short = self._no_money()
+            return False
+        one.atus = needs
+        return True
+
+    def _renewed(self, one: PoolMachine) -> Iterator[RenewLease]:
+        if one.leased < one.atus:
+            one.leased = one.atus
+            yield RenewLease(one.id, one.lease_until(self.now))
 
     def _hire(self) -> Iterator[Command]:
         rules = self.rules
         rate: int = self.rate
-        room = rules.most - sum(one.counts for one in self.machines.values())
+        room = rules.most - len(self.alive())  # what ends is there until it is gone
         for k, kind in enumerate(self.kinds):
             hired: list[MachineId] = []
             price = self._per_interval(kind.offering)
-            for _ in range(min(room, self.target[k] - self.supply(k))):
+            there = sum(one.cluster == k for one in self.alive())
+            left = min(room, kind.offering.max_machines - there)
+            for _ in range(min(left, self.target[k] - self.supply(k))):
                 rate += price
                 if rules.per_interval is not None and rate > rules.per_interval:
                     limit = show(rules.per_interval, rules.currency)

@@ -5,6 +5,7 @@ judges how many there were, `bats pools` tells of those that serve all bags.
 """
 
 import time
+from typing import Final
 
 import click
 
@@ -16,15 +17,18 @@ from bats.master.api.requests import (
     GetElasticity,
     GetLearned,
     GetMachines,
+    GetMasterElasticity,
     GetPools,
 )
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
 from bats.master.cli.display.formatting import amount, count, duration, machine_name, table
-from bats.master.cli.display.tables.elasticity_table import measures
+from bats.master.cli.display.tables.elasticity_table import measures, measures_of_all
 from bats.master.cli.display.tables.pool_table import pools_in_full
 from bats.master.cli.display.tables.speeds_table import speeds_in_words
 from bats.master.cli.questions import ask, bag_argument, limits
+
+_HOUR: Final = 3600.0
 
 
 class Shown(replies.Machines, replies.Orphans):
@@ -97,16 +101,25 @@ def _without_a_master(common: Common, do: str) -> replies.Orphans:
 bats elasticity                           of the newest bag
 bats elasticity 3 --since 10m --until 2h  of that part of it, from its beginning
 bats elasticity --most 16                 as if no more than 16 places could be had
+bats elasticity --all --since 2d --until 1d   of all bags and pools, yesterday
 """
 )
 @bag_argument
-@click.option("--since", help="From then on (default: from the beginning of the bag).")
-@click.option("--until", help="Until then (default: to the last event).")
+@click.option("--all", "every", is_flag=True,
+              help="All bags and pools; --since and --until say how long ago.")  # fmt: skip
+@click.option("--since", help="From then on (default: from the beginning of the bag; of all, from "
+              "an hour ago).")  # fmt: skip
+@click.option("--until", help="Until then (default: to the last event; of all, now).")
 @click.option("--most", type=click.IntRange(min=1), help="Places that there can be (default: of "
               "all offerings).")  # fmt: skip
 @common
 def elasticity(
-    common: Common, bag: int | str, since: str | None, until: str | None, most: int | None
+    common: Common,
+    bag: int | str,
+    every: bool,
+    since: str | None,
+    until: str | None,
+    most: int | None,
 ) -> None:
     """Measures how near the machines of a bag came to what it could use.
 
@@ -114,6 +127,11 @@ def elasticity(
     is tasks that run or may start, supply the slots of machines that have joined.
     """
     (_, begin), (_, end) = limits(None, since), limits(None, until)
+    if every:
+        ago = begin if begin is not None else _HOUR
+        of_all = ask(common, GetMasterElasticity(ago, end or 0.0, most))
+        common.facts(of_all, lambda: measures_of_all(of_all), replies.MasterElasticity)
+        return
     facts = ask(common, GetElasticity(bag, begin or 0.0, end, most))
     common.facts(facts, lambda: measures(facts), replies.Elasticity)
 

@@ -150,6 +150,12 @@ def _offerings(written: Any, options: Options) -> tuple[Offering, ...]:
     return offerings
 
 
+def _is_kept(offerings: Iterable[Offering], options: Options) -> bool:
+    """True of a bag that runs on pools alone: a copy would keep a machine that none needs."""
+    names = {kind.name for pool in options.pools for kind in pool.kinds}
+    return all(one.name in names for one in offerings)
+
+
 def _of_pools(
     given: Mapping[str, Any], sweep: Work, offerings: tuple[Offering, ...], options: Options
 ) -> tuple[Offering, ...]:
@@ -209,7 +215,7 @@ def _settings(
         sampling=value("sampling", usual.sampling),
         initial_workers=value("initial_workers", usual.initial_workers),
         replicated=value("replicated", usual.replicated),
-        replicate=value("replicate", sweep.replicate),
+        replicate=value("replicate", sweep.replicate) and not _is_kept(offerings, options),
         tail=value("tail", usual.tail),
         strategy=value("strategy", usual.strategy),
         provisioner=value("provisioner", usual.provisioner),

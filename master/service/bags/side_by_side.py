@@ -158,11 +158,14 @@ class SideBySide:
             if runner.machines.wants(machine):
                 runner.machines.silent(machine)
 
-    def left(self, machine: MachineId, reason: str) -> None:
-        self._neighbours.went(machine)
+    def left(self, machine: MachineId, reason: str, *others: MachineId) -> None:
+        """`others` leave with it: none of them is given a task meanwhile."""
+        leaving = (machine, *others)
+        self._neighbours.went(*leaving)
         for runner in list(self.runners.values()):
-            if runner.machines.wants(machine):
-                runner.machines.gone(machine, None, Cause.STOPPED, reason)
+            for one in leaving:
+                if runner.machines.wants(one):
+                    runner.machines.gone(one, None, Cause.STOPPED, reason)
 
     def let_go(self, runner: Runner, machine: MachineId) -> None:
         """Keep a worker that left its bag; others may want it, or this one again."""

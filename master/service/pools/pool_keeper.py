@@ -162,7 +162,10 @@ class PoolKeeper:
     def _step(self, event: Event) -> None:
         now = self.clock()
         self._store.journal(self.id, now, _pack(plain(event)))
-        for command in self.pool.handle(event, now):
+        commands = self.pool.handle(event, now)
+        if leaving := [one.machine for one in commands if isinstance(one, StopMachine)]:
+            self._bags.left(leaving[0], "its pool ends it", *leaving[1:])  # at once: no task begins
+        for command in commands:
             self._obey(command)
 
     def _obey(self, command: Command) -> None:
@@ -171,7 +174,6 @@ class PoolKeeper:
                 self.machines.requested(command)
                 self._store.then(lambda: self._fleet.start(self, cluster, machines))
             case StopMachine(machine, reason):
-                self._bags.left(machine, reason)  # at once, so that it gets no task meanwhile
                 self._store.then(lambda: self._fleet.stop(machine, reason))
             case RenewLease(machine, _):
                 self._store.then(lambda: self.machines.renew(machine))

@@ -1,5 +1,6 @@
 """The measures of autoscalers in words."""
 
+import time
 from typing import Final
 
 from bats.master.api import replies
@@ -25,6 +26,21 @@ def measures(facts: replies.Elasticity) -> str:
         f"Bag {facts['bag']}, from {span} after its beginning, of at most "
         f"{count(facts['most'], 'place')}; {facts['mean_supply']:.3g} on average."
     )
+    return _told(title, facts)
+
+
+def measures_of_all(facts: replies.MasterElasticity) -> str:
+    since, until = (
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(facts[key])) for key in ("since", "until")
+    )
+    return _told(
+        f"{count(facts['bags'], 'bag')} from {since} to {until}, of at most "
+        f"{count(facts['most'], 'place')}; {facts['mean_supply']:.3g} on average.",
+        facts,
+    )
+
+
+def _told(title: str, facts: replies.Measures) -> str:
     numbers: dict[str, float] = dict(facts)  # type: ignore[arg-type]  # those named are numbers
     rows = [(letters, f"{numbers[key]:.1%}", words) for key, letters, words in SHARES]
     told = [title, table(("", "share", ""), rows)]

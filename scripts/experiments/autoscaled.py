@@ -1,0 +1,238 @@
+"""Autoscalers live, in compressed time: workflows come to a pool of a master with real workers.
+
+The workloads are small copies of the thesis's (Ilyushkin 2019, §4.3): mixed scientific workflows at
+random times, on at most 32 machines. A minute of the thesis is four seconds here. The twin runs the
+same workflows in virtual time, with the boot and the overhead of a task that were measured live.
+"""
+
+import asyncio
+import gzip
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+from typing import Final
+
+from numpy.random import default_rng
+
+from bats.common.capacity.pool_rules import Pool, as_common
+from bats.common.messages import BagId
+from bats.common.money import Money, as_decimal, money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.elasticity.curves import Elasticity, elasticity
+from bats.master.brain.pools.standing_pool import StandingPool
+from bats.master.client import connect
+from bats.master.queries.pools.master_elasticity import Found, found_in
+from bats.master.queries.pools.pool_history import replayed_pools
+from bats.master.service.master import serving
+from bats.master.service.options import Options as MasterOptions
+from bats.master.simulate.workflows.generated import Generated
+from bats.master.simulate.workflows.mixtures import MIXED
+from bats.master.store.reader import Reader
+from bats.master.sweep.workflow.formats import foreign_workflow
+from bats.master.sweep.workflow.task_list import Emulation
+from bats.master.sweep.workflow.workflow import Workflow
+
+from .autoscaled_twin import Twin
+from .options import Options
+from .recorded_workflows import wfformat_of
+from .told import Table, Told
+
+SCALERS: Final = ("react", "plan", "token")
+WORKFLOWS: Final = 60
+MACHINES: Final = 32
+INTERVAL: Final = 2.0
+ATU: Final = 10.0
+BETWEEN: Final = 2.5  # seconds from one workflow to the next, in the mean
+TASK: Final = 1.2  # seconds of a task, in the mean of its workflow
+SHORTEST: Final = 0.25  # a task lasts so long at least: shorter ones measure the computer
+STEP: Final = 17.0 / 15.0  # of k and k': 17 s of the thesis
+ALIKE: Final = 0.2
+PRICE: Final = money("0.01")
+NODE: Final = Offering(
+    ClusterName("node"), PRICE, ATU, MACHINES, boundary_seconds=0.5, lease_seconds=10.0,
+    settings={"start_delay_seconds": 0.6},
+)  # fmt: skip
+FIGURES: Final = ("a_u", "a_o", "t_u", "t_o", "m_u", "mean_supply")
+SHOWN: Final = ("a_u", "a_o", "mean_a_u", "mean_a_o", "t_u", "t_o", "k", "k_less", "m_u",
+                "mean_supply")  # fmt: skip
+_LIMIT_SECONDS: Final = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One autoscaler, live, and its twin."""
+
+    scaler: str
+    live: Elasticity
+    twin: Elasticity
+    pool: StandingPool
+    most: int  # machines that were there or asked for at one time
+    ended: int  # machines that the scaler ended
+    done: int
+    tasks: int
+    again: int  # attempts that were not the first
+    over: Money  # by which the cap of the day was passed at most
+    boot: float
+    overhead: float
+    charged: tuple[float, float]  # machine hours, live and twin
+
+
+def experiment(options: Options) -> Told:
+    told = Told.of("pools", "Autoscalers live, beside their simulated twins")
+    count = 15 if options.quick else WORKFLOWS
+    names = SCALERS[:1] if options.quick else SCALERS
+    drawn = _drawn(count, options.seed)
+    runs = [asyncio.run(_one(name, drawn)) for name in names]
+    tasks = sum(len(one.seconds) for _, one in drawn)
+    words = (
+        f"{count} workflows, {tasks} tasks of some {TASK:g} s in the mean, one workflow every "
+        f"{BETWEEN:g} s; at most {MACHINES} machines, asked every {INTERVAL:g} s, billed by "
+        f"{ATU:g} s and ended as paid time does."
+    )
+    told.parts += [
+        words,
+        Table(
+            ("", *(column for run in runs for column in (run.scaler, "twin"))),
+            [(key, *(round(float(getattr(one, key)), 4) for run in runs
+                     for one in (run.live, run.twin))) for key in SHOWN],
+            "Measures of elasticity",
+        ),
+        Table(
+            ("scaler", "most machines", "ended", "tasks", "boot, s", "overhead, ms", "cost, $",
+             "hours charged", "twin's"),
+            [(run.scaler, run.most, run.ended, run.done, round(run.boot, 2),
+              round(1000 * run.overhead, 1), float(as_decimal(run.pool.committed)),
+              round(run.charged[0], 3), round(run.charged[1], 3)) for run in runs],
+            "Live",
+        ),
+    ]  # fmt: skip
+    bar = told.report.bar
+    for run in runs:
+        name = run.scaler
+        bar(f"{name}: machines at a time", MACHINES, run.most, run.most <= MACHINES)
+        bar(f"{name}: tasks done", run.tasks, run.done, run.done == run.tasks)
+        bar(f"{name}: tasks that were run again", 0, run.again, run.again == 0)
+        bar(f"{name}: passed its money by", 0, float(as_decimal(run.over)), run.over <= 0)
+        for key in FIGURES:
+            live, twin = getattr(run.live, key), getattr(run.twin, key)
+            far = abs(live / twin - 1) if twin else abs(live)
+            bar(f"{name}: {key}, live to simulated", 1 + ALIKE, round(1 + far, 3), far <= ALIKE)
+    return told
+
+
+def _drawn(count: int, seed: int) -> list[tuple[float, Generated]]:
+    rng = default_rng(seed)
+    at, drawn = 0.0, list[tuple[float, Generated]]()
+    for _ in range(count):
+        made = MIXED[int(rng.integers(len(MIXED)))](2 * int(rng.integers(12, 20)), rng)
+        scaled = made.scaled(TASK * len(made.seconds))
+        lasting = tuple(max(SHORTEST, one) for one in scaled.seconds)
+        drawn.append((at, replace(scaled, seconds=lasting)))
+        at += float(rng.exponential(BETWEEN))
+    return drawn
+
+
+async def _one(name: str, drawn: Sequence[tuple[float, Generated]]) -> Run:
+    hours = (drawn[-1][0] + 60.0) / 3600
+    cap = Money(int(PRICE * MACHINES * hours * 3600 / ATU))  # of all machines, always on
+    pool = Pool("lab", (NODE,), MACHINES, interval_seconds=INTERVAL, scaler=name, per_day=cap)
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        works = [_work(Path(folder), number, one) for number, (_, one) in enumerate(drawn)]
+        options = MasterOptions(
+            state=state, offerings=(as_common(NODE),), pools=(pool,), heartbeat_seconds=5.0,
+        )  # fmt: skip
+        begin = await _live(options, drawn, works)
+        with Reader(state) as reader:
+            (kept,) = replayed_pools(reader).values()
+            last = max(row.ended or 0.0 for row in reader.bags())
+            found = found_in(reader, begin, last)
+            return _seen(pool, reader, kept, found, drawn, begin, last)
+
+
+def _work(folder: Path, number: int, one: Generated) -> Workflow:
+    file = folder / f"workflow-{number}.json.gz"
+    with gzip.open(file, "wt") as written:
+        written.write(json.dumps(wfformat_of(f"workflow {number}", one.graph, one.seconds)))
+    work = foreign_workflow(file, Emulation())
+    assert work is not None
+    return work
+
+
+async def _live(
+    options: MasterOptions, drawn: Sequence[tuple[float, Generated]], works: Sequence[Workflow]
+) -> float:
+    """The time when the first was submitted."""
+    async with serving(options) as master, connect(master.access) as client:
+        loop = asyncio.get_running_loop()
+        begin, started = time.time(), loop.time()
+        bags = []
+        for (at, _), work in zip(drawn, works, strict=True):
+            await asyncio.sleep(max(0.0, started + at - loop.time()))
+            bags.append(await client.submit(work))
+        async with asyncio.timeout(_LIMIT_SECONDS):
+            for bag in bags:
+                await bag.wait()
+            (kept,) = master.bags.pools.kept()
+            while kept.alive():  # noqa: ASYNC110 (nobody tells of it)
+                await asyncio.sleep(0.1)
+    return begin
+
+
+def _seen(
+    rules: Pool,
+    reader: Reader,
+    kept: StandingPool,
+    found: Found,
+    drawn: Sequence[tuple[float, Generated]],
+    begin: float,
+    last: float,
+) -> Run:
+    (number,) = reader.pools()
+    rows = reader.machines(number)
+    joined = [one for one in rows if one.joined is not None and one.requested is not None]
+    boot = fmean((one.joined or 0) - (one.requested or 0) for one in joined)
+    overhead, done, again = _tasks(reader, drawn)
+    first = next(at for _, at, _ in reader.events(number)) - begin
+    twin_run = Twin(rules, drawn, boot, overhead, first % INTERVAL).run()
+    live = elasticity(found.demand, found.supply, found.busy, MACHINES, begin, last, STEP)
+    twin = elasticity(
+        twin_run.demand, twin_run.supply, twin_run.busy, MACHINES, 0.0, twin_run.now, STEP
+    )
+    changes = sorted(
+        change for one in rows for change in (((one.requested or 0.0), 1), ((one.gone or last), -1))
+    )
+    here = most = 0
+    for _, change in changes:
+        here += change
+        most = max(most, here)
+    charged = sum(one.cost for one in rows) / PRICE * ATU / 3600
+    return Run(
+        rules.scaler, live, twin, kept, most, len(rows), done,
+        sum(len(one.seconds) for _, one in drawn), again,
+        Money(max(0, kept.committed - (rules.per_day or 0))), boot, overhead,
+        (charged, twin_run.charged_hours),
+    )  # fmt: skip
+
+
+def _tasks(reader: Reader, drawn: Sequence[tuple[float, Generated]]) -> tuple[float, int, int]:
+    """The overhead of a task, how many were done, and attempts that were not the first."""
+    over: list[float] = []
+    done = again = 0
+    for row in reader.bags():
+        seconds = drawn[row.id - 1][1]
+        order = _order(seconds)
+        for one in reader.every_task(BagId(row.id)):
+            done += one.outcome == 0
+            again += one.attempt > 1
+            over.append(one.wall_seconds - order[one.task])
+        again += sum(1 for _ in reader.every_attempt(BagId(row.id)))
+    return max(0.0, median(over)), done, again
+
+
+def _order(one: Generated) -> Sequence[float]:
+    return one.seconds

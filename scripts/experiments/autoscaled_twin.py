@@ -1,0 +1,159 @@
+"""The twin of a pool in virtual time: the same brain, workflows that sleep, machines that boot."""
+
+import heapq
+import math
+import random
+from collections.abc import Sequence
+from itertools import count
+from typing import Final
+
+from bats.common.capacity.pool_rules import Pool
+from bats.common.messages import MachineId
+from bats.master.brain.graphs.adjacency import neighbours
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
+from bats.master.brain.placement.placer import Busy
+from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked
+from bats.master.brain.pools.pool_load import LoadView
+from bats.master.brain.pools.standing_pool import StandingPool
+from bats.master.brain.protocol.commands import StartMachines, StopMachine, WakeAt
+from bats.master.brain.protocol.events import Cause, Charged, Gone, Joined
+from bats.master.brain.scaling.scalers import scaler
+from bats.master.simulate.workflows.generated import Generated
+
+Curve = list[tuple[float, float]]
+
+_FIRST: Final = MachineId(1)
+
+
+class Twin:
+    """One run, until all workflows have ended."""
+
+    def __init__(
+        self,
+        rules: Pool,
+        drawn: Sequence[tuple[float, Generated]],
+        boot: float,
+        overhead: float,
+        looks_at: float,
+    ) -> None:
+        """`looks_at` is when the scaler is asked first."""
+        self.pool = StandingPool(_FIRST)
+        self.demand: Curve = []
+        self.supply: Curve = []
+        self.busy: Curve = []
+        self.now = 0.0
+        self._rules = rules
+        self._scaler = scaler(rules.scaler)
+        self._boot = boot
+        self._works = [
+            (at, Workflow(neighbours(one.graph), tuple(each + overhead for each in one.seconds)))
+            for at, one in drawn
+        ]
+        every = sorted(each for _, one in drawn for each in one.seconds)
+        self._longest = every[int(rules.quantile * len(every))]
+        self._rng = random.Random(0)
+        self._present: list[Present] = []
+        self._running: dict[MachineId, tuple[Present, int, float]] = {}
+        self._queue: list[tuple[float, int, str, int]] = []
+        self._order = count()
+        for number, (at, _) in enumerate(self._works):
+            self._put(at, "comes", number)
+        self._put(looks_at, "look")
+
+    def run(self) -> "Twin":
+        self._tell(Formed(self._rules, _FIRST))
+        left = len(self._works)
+        while left:
+            self.now, _, what, number = heapq.heappop(self._queue)
+            if what == "comes":
+                workflow = self._works[number][1]
+                self._present.append(Present(number, workflow, self.now))
+            elif what == "joins":
+                self._tell(Joined(MachineId(number), 1, (), 0))
+            elif what == "ends":
+                left -= self._end(MachineId(number))
+            elif what == "look":
+                self._look()
+                self._put(self.now + self._rules.interval_seconds, "look")
+            else:
+                self._say(None)
+            self._fill()
+            self._note()
+        return self
+
+    def _put(self, at: float, what: str, number: int = 0) -> None:
+        heapq.heappush(self._queue, (at, next(self._order), what, number))
+
+    def _tell(self, event: Event) -> None:
+        for command in self.pool.handle(event, self.now):
+            self._obey(command)
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case StartMachines(_, machines):
+                for machine in machines:
+                    self._tell(Charged(machine, self.now))
+                    self._put(self.now + self._boot, "joins", machine)
+            case StopMachine(machine, reason):
+                self._tell(Gone(machine, self.now, Cause.STOPPED, reason))
+            case WakeAt(at):
+                self._put(at, "wakes")
+            case _:
+                pass
+
+    def _look(self) -> None:
+        busy = [
+            Busy(machine, workflow, task, max(until, self.now))
+            for machine, (workflow, task, until) in self._running.items()
+        ]
+        self.pool.now = self.now
+        view = LoadView(self.pool, (), list(self._present), busy, [0])
+        view.demand = self._wanted
+        self._say(view.in_machines(self._scaler.want(view)))
+
+    def _say(self, want: tuple[int, ...] | None) -> None:
+        self._tell(Looked(self._wanted, tuple(sorted(self._running)), self._longest, want))
+
+    @property
+    def _wanted(self) -> int:
+        return sum(one.eligible for one in self._present)
+
+    def _end(self, machine: MachineId) -> int:
+        """The number of workflows that end with its task."""
+        workflow, task, _ = self._running.pop(machine)
+        workflow.end(task)
+        if workflow.over:
+            self._present.remove(workflow)
+        return int(workflow.over)
+
+    def _fill(self) -> None:
+        free = [
+            one.id
+            for one in self.pool.alive()
+            if one.joined_at is not None and one.counts and one.takes
+            and one.id not in self._running
+        ]  # fmt: skip
+        self._rng.shuffle(free)  # as slots go round among bags
+        for workflow in self._present:
+            while free and workflow.waiting:
+                task = workflow.first_in_breadth()
+                machine = free.pop()
+                workflow.start(task, self.now)
+                until = self.now + workflow.workflow.estimates[task]
+                self._running[machine] = workflow, task, until
+                self._put(until, "ends", machine)
+
+    def _note(self) -> None:
+        self.demand.append((self.now, float(self._wanted)))
+        self.supply.append((self.now, float(self.pool.places)))
+        self.busy.append((self.now, float(len(self._running))))
+
+    @property
+    def charged_hours(self) -> float:
+        """Machine hours of all ATUs that were entered."""
+        atu = self._rules.kinds[0].atu_seconds
+        entered = sum(
+            one.entered_until(self.now) if one.alive else one.settled
+            for one in self.pool.machines.values()
+        )
+        return math.fsum([entered * atu / 3600])
