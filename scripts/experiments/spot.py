@@ -128,11 +128,11 @@ def _bag(case: Case, state: Path, number: int, seed: int) -> Run:
     shift = math.log(TASK_SECONDS) - SPREAD**2 / 2
     lengths = [rng.lognormvariate(shift, SPREAD) for _ in range(case.tasks)]
     rows = "\n".join(f"{seconds:.4f}" for seconds in lengths)
-    (state / "lengths.csv").write_text(f"seconds\n{rows}\n", encoding="utf-8")
+    (state / "lengths").write_text(f"{rows}\n", encoding="utf-8")
     argv = [
         str(_BATS), "run", "--state", str(state), "--clouds", "clouds.toml", "--tail", "ntdmr",
-        "--strategy", "product", "--budget", f"{case.budget:.2f}", "--csv", "lengths.csv",
-        "--", "sleep", "{seconds}",
+        "--strategy", "product", "--budget", f"{case.budget:.2f}", "--array", f"1-{case.tasks}",
+        "--", "sh", "-c", f'sleep "$(sed -n "$BATS_INDEX"p {state}/lengths)"',
     ]  # fmt: skip
     said = subprocess.run(
         argv, cwd=state, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,

@@ -5,6 +5,7 @@ draw of what is lost for every seed. Machines are paid for by the ATU whatever r
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -13,6 +14,7 @@ from figures import Report
 
 from bats.common.money import UNITS, money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.unreliable.estimator import Estimate, estimate
 from bats.master.brain.unreliable.notation import read, write
@@ -65,7 +67,19 @@ class Came:
 
 def one(job: tuple[Pools, str, int]) -> Came:
     """The bag by the engine, once."""
-    pools, strategy, seed = job
+    return came(simulation(*job))
+
+
+def came(simulated: Simulation) -> Came:
+    history = simulated.run()
+    complete = history.end is not None and history.end.outcome.value == "complete"
+    cost = simulated.engine.view().spent / UNITS
+    return Came(history.ended_at or NEVER, cost, complete)
+
+
+def simulation(
+    pools: Pools, strategy: str, seed: int, look: Callable[[Engine], None] = lambda _engine: None
+) -> Simulation:
     kinds = (
         Offering(ClusterName("spot"), money(pools.price), HOUR, pools.machines, reliable=False),
         Offering(ClusterName("sure"), money(pools.dear), HOUR, pools.machines),
@@ -81,11 +95,7 @@ def one(job: tuple[Pools, str, int]) -> Came:
         silent=lambda rng, cluster: not cluster and rng.random() < pools.silent,
         life_seconds=life,
     )
-    simulation = Simulation(of, lambda _task, _cluster: T_UR, conditions, seed)
-    history = simulation.run()
-    complete = history.end is not None and history.end.outcome.value == "complete"
-    cost = simulation.engine.view().spent / UNITS
-    return Came(history.ended_at or NEVER, cost, complete)
+    return Simulation(of, lambda _task, _cluster: T_UR, conditions, seed, after_event=look)
 
 
 def drawn(count: int, seed: int) -> list[Strategy]:

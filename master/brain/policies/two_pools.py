@@ -34,6 +34,10 @@ FRUITLESS: Final = 2
 """Instances per machine that are lost one after the other: no more machines are had then."""
 LEAST: Final = 5
 """So many machines count at least."""
+PATIENCE: Final = 0.05
+"""Of the time to a deadline: so long a first unreliable machine is waited for, and so long before
+it reliable ones are to be done."""
+_NEARLY: Final = 1e-6  # of a task, that is a whole one
 UNKNOWN_SECONDS: Final = 3600.0
 """T_ur, as long as nothing is known."""
 
@@ -96,7 +100,8 @@ class NTDMr(Pools):
     # --- the throughput phase --------------------------------------------------------------------
 
     def begins(self, run: RunView, machine: MachineView) -> bool:
-        return self._opens_with(run, machine.offering)
+        opens = self._opens_with(run, machine.offering)
+        return opens or (machine.offering.reliable and short_of(run) > 0)
 
     def tail_begins(self, run: RunView) -> bool:
         strategy = self._strategy(run)
@@ -133,6 +138,7 @@ class NTDMr(Pools):
         unreliable = has_unreliable(run)
         limited = strategy.N is not None and most_reliable(run, strategy) > 0
         T = self._seconds(run, strategy.T)
+        short = short_of(run)
         for task in _unfinished(run):
             running = [a for a in run.tasks.running.get(task, ()) if a.given_up_at is None]
             if running:
@@ -148,7 +154,12 @@ class NTDMr(Pools):
                 sent,
                 task,
                 unreliable and more and not (last and not strategy.both_at_once),
-                not last and (not unreliable or (limited and (not more or strategy.both_at_once))),
+                not last
+                and (
+                    not unreliable
+                    or (limited and (not more or strategy.both_at_once))
+                    or (short > 0 and not running)
+                ),
             )
 
     # --- machines --------------------------------------------------------------------------------
@@ -169,8 +180,9 @@ class NTDMr(Pools):
         """Those that are there, and what is due beyond the room that they have."""
         offering, there = cluster.offering, run.pool.staying(cluster.index)
         most = offering.max_machines
+        short = math.ceil(short_of(run) / offering.slots) if offering.reliable else 0
         if offering.reliable:
-            most = min(most, most_reliable(run, self._strategy(run)))
+            most = min(most, max(short, most_reliable(run, self._strategy(run))))
         if run.instances.tail_at is not None:
             waits = sum(
                 due.at <= run.now and (due.reliable if offering.reliable else due.unreliable)
@@ -178,6 +190,8 @@ class NTDMr(Pools):
             )
         else:
             waits = run.tasks.ready if self._opens_with(run, offering) else 0
+            if short and not waits:
+                return min(most, short, len(there) + run.tasks.ready)
         free = sum(max(0, m.slots - m.load) for m in there if m.state is not MachineState.SILENT)
         return min(most, len(there) + max(0, math.ceil((waits - free) / offering.slots)))
 
@@ -186,6 +200,52 @@ class NTDMr(Pools):
         if offering.reliable:
             return self._strategy(run).opening.uses_reliable or not has_unreliable(run)
         return self._strategy(run).opening is not Opening.RELIABLE
+
+
+def short_of(run: RunView) -> int:
+    """The slots of reliable machines without which the deadline would be missed.
+
+    The unreliable ones that are there do whole tasks until a task before the deadline: one that is
+    lost then may still be done again. Others are had as late as may be, when all that there are can
+    just do what is left: until then cheap ones may come, and as soon as these come, others go.
+    """
+    if run.due_at is None or not has_unreliable(run):
+        return 0
+    up = [
+        machine
+        for machine in run.pool.alive()
+        if not machine.offering.reliable
+        and machine.state is MachineState.UP
+        and not machine.draining
+    ]
+    known = [c for c in run.known() if c.profile.count]
+    if not known:  # somebody has to find out how long tasks take
+        late = run.now - run.began_at >= PATIENCE * (run.due_at - run.began_at)
+        return 1 if late and not up else 0
+    seconds = max(c.profile.mean_done for c in known)
+    starts = max(c.start_seconds for c in run.clusters)
+    until = run.due_at - seconds
+    room = sum(_tasks_until(until, run.now, machine, seconds) for machine in up)
+    left = run.tasks.waiting - room
+    if left <= 0:
+        return 0
+    margin = min(seconds, PATIENCE * (run.due_at - run.began_at))
+    each = math.floor((run.due_at - margin - run.now - starts) / seconds + _NEARLY)
+    most = sum(
+        c.offering.max_machines * c.offering.slots
+        for c in run.clusters
+        if c.offering.reliable and c.startable
+    )
+    if left < each * most:
+        return 0
+    return math.ceil(left / each) if each > 0 else left
+
+
+def _tasks_until(until: float, now: float, machine: MachineView, seconds: float) -> int:
+    """The number that its slots can still begin and do by then."""
+    rests = [max(0.0, seconds - (now - a.ordered_at)) for a in machine.active.values()]
+    rests += [0.0] * (machine.slots - len(rests))
+    return sum(max(0, math.floor((until - now - rest) / seconds + _NEARLY)) for rest in rests)
 
 
 def T_ur(run: RunView) -> float:  # noqa: N802 (the paper's letter)
