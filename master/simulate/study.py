@@ -4,6 +4,8 @@ Each run draws its bag anew. Cases are ways to choose: a schedule's name, a budg
 Every case sees the same bags, once with the tail strategy asked about and once without any.
 """
 
+import math
+import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +21,7 @@ from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.protocol.settings import Settings
-from bats.master.simulate.driver import Conditions, Simulation
+from bats.master.simulate.driver import NEVER, Conditions, Simulation
 from bats.master.simulate.workloads import Runtimes, Workload
 
 NO_TAIL: Final = "none"
@@ -155,7 +157,7 @@ def simulated(job: Job) -> Outcome:
     simulation = Simulation(
         settings,
         lambda task, cluster: float(runtimes[task]) / world.speeds[cluster],
-        Conditions(start_seconds=lambda _rng, _cluster: world.start_seconds),
+        _conditions(world, float(np.mean(runtimes[: world.tasks]))),
         seed,
         after_event=look,
     )
@@ -167,6 +169,27 @@ def simulated(job: Job) -> Outcome:
     before = Money(cost - simulation.engine.committed_since(at)) if chosen else cost
     words = history.end.words if history.end else ""
     return Outcome(run.done, took, cost, mix, at, before, words)
+
+
+def _conditions(world: World, mean_seconds: float) -> Conditions:
+    """Losses are those that the clouds file emulates: by the hour told, by the task in silence."""
+
+    def per_hour(cluster: int, lost: str) -> float:
+        emulated = world.offerings[cluster].settings
+        same = emulated.get("lost", "told") == lost
+        return float(emulated.get("lost_per_hour", 0.0)) if same else 0.0
+
+    def life(rng: random.Random, cluster: int) -> float:
+        hazard = per_hour(cluster, "told") / 3600
+        return rng.expovariate(hazard) if hazard else NEVER
+
+    def silent(rng: random.Random, cluster: int) -> bool:
+        hazard = per_hour(cluster, "silent") / 3600
+        return rng.random() < -math.expm1(-hazard * mean_seconds / world.speeds[cluster])
+
+    return Conditions(
+        start_seconds=lambda _rng, _cluster: world.start_seconds, life_seconds=life, silent=silent
+    )
 
 
 def _tails(tail: str) -> list[str]:

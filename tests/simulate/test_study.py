@@ -1,5 +1,6 @@
 """A study runs the engine on bags of the user's own and sums up what came of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,21 @@ def test_a_schedule_chosen_by_name_has_the_money_that_its_bag_needs(bag: Workloa
     world = World(400, OFFERINGS, (1.0, 2.0), start_seconds=120)
     [told] = study(world, [FASTEST], bag, tail="none", runs=6)
     assert told.finished >= 5
+
+
+def test_losses_that_a_clouds_file_emulates_are_met_in_a_study_too():
+    sure = Offering(ClusterName("sure"), money("0.01"), 60.0, 2)
+    spot = Offering(
+        ClusterName("spot"), money("0.001"), 60.0, 4, reliable=False,
+        settings={"lost_per_hour": 3.0, "lost": "silent"},
+    )  # fmt: skip
+    calm = replace(spot, settings={})
+    policy = {"strategy": "N=3 T=1x D=2x M_r=0.3"}
+    work = constant(10.0)
+    losing, kept = (
+        study(World(20, (one, sure), (1.0, 1.0), policy=policy), [Case("f", "fastest")], work,
+              tail="ntdmr", runs=3)[0]
+        for one in (spot, calm)
+    )  # fmt: skip
+    assert losing.finished == kept.finished == 3
+    assert losing.cost.median > kept.cost.median

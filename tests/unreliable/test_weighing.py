@@ -5,9 +5,14 @@ from statistics import fmean
 
 import pytest
 from helpers.spot import Ran, Spot
+from helpers.workbench import Bench, settings
 
+from bats.common.messages import MachineId
+from bats.common.money import money
+from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import replay
-from bats.master.brain.protocol.events import Weighed
+from bats.master.brain.policies.known_pools import weighing
+from bats.master.brain.protocol.events import Silent, Weighed
 from bats.master.brain.unreliable.estimator import estimate
 from bats.master.brain.unreliable.notation import read
 from bats.master.brain.unreliable.pools import Found, Situation
@@ -74,3 +79,19 @@ def test_an_estimate_from_the_middle_of_a_bag_agrees_with_one_from_its_beginning
     (rest,) = estimate(replace(world, found=begun), [strategy], 200)
     assert rest.seconds == pytest.approx(whole.seconds - SPOT.boot, rel=0.03)
     assert rest.cost == pytest.approx(whole.cost, rel=0.03)
+
+
+def test_what_a_silent_machine_has_cost_is_spent_and_that_of_those_that_go_on_is_still_to_come():
+    spot = Offering(ClusterName("spot"), money(1), 3600.0, 3, reliable=False)
+    sure = Offering(ClusterName("sure"), money(30), 3600.0, 3)
+    it = Bench(settings(9, spot, sure, tail="ntdmr", strategy="product"))
+    it.begin()
+    for machine in (1, 2, 3):
+        it.join(machine)
+    it.done(1, next(iter(it.run.pool.machines[MachineId(1)].active)), at=100.0)
+    before = weighing(it.run, "product")
+    it(Silent(MachineId(2)), 110.0)
+    after = weighing(it.run, "product")
+    assert before is not None
+    assert after is not None
+    assert (before.spent, after.spent) == (0.0, 1.0)

@@ -31,8 +31,7 @@ def weighing(run: RunView, rule: str) -> Weighing | None:
     known = _known(run, in_course=True)
     if known is None or not run.tasks.unfinished:
         return None
-    alive = [m for m in run.pool.alive() if m.charged_since is not None]
-    gone = run.spent() - sum(_entered(m, run.now) for m in alive)
+    gone = run.spent() - sum(_entered(m, run.now) for m in run.pool.alive() if _goes_on(m))
     limit, due = run.ledger.limit, run.due_at
     return Weighing(
         known,
@@ -52,11 +51,17 @@ def _entered(machine: MachineView, now: float) -> int:
     return offering.price * max(1, math.ceil((now - since) / offering.atu_seconds * (1 - 1e-9)))
 
 
+def _goes_on(machine: MachineView) -> bool:
+    """True if it may have further tasks; what others have cost is as good as spent."""
+    there = machine.state in (MachineState.UP, MachineState.REQUESTED)
+    return there and not machine.draining
+
+
 def _situation(run: RunView, lately: float) -> Situation:
     slots: tuple[list[Found], list[Found]] = ([], [])
     seen: set[TaskId] = set()
     for machine in run.pool.alive():
-        if machine.state in (MachineState.UP, MachineState.REQUESTED) and not machine.draining:
+        if _goes_on(machine):
             slots[machine.offering.reliable].extend(_slots(run, machine, seen))
     return Situation(tuple(slots[False]), tuple(slots[True]), lately)
 
