@@ -19,6 +19,7 @@ from fate.world import World
 _NEVER_LET_IN: int = 8  # times that a machine was denied
 _LATE_END_SECONDS = 1.0  # in which a machine that was told to stop, or stops itself, is gone
 _SLACK_SECONDS = 0.05  # between what a provider charges and what the master saw of it
+_UNTOLD_SECONDS = 3.0  # the same where its lists are of a while ago, and it tells no last bill
 
 
 def judge(world: World, ended_at: float) -> list[str]:
@@ -156,13 +157,13 @@ def _cap(world: World) -> Iterator[str]:
 
 def _money(world: World, told: dict[int, Money]) -> Iterator[str]:
     offering = world.story.offering
+    stale = any(what == "lists_stale" for _, what, _ in world.story.befalls)
+    slack = _UNTOLD_SECONDS if stale else _SLACK_SECONDS
     true = {}
     for machine in world.provider.machines.values():
         seconds = machine.up_seconds(world.loop.now)
         true[machine.number] = charge(offering, seconds)
-        near = charge(offering, seconds + _SLACK_SECONDS) - charge(
-            offering, seconds - _SLACK_SECONDS
-        )
+        near = charge(offering, seconds + slack) - charge(offering, seconds - slack)
         cost = told.get(machine.number)
         if cost is None:
             yield f"machine {machine.number} is in no books"
