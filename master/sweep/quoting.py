@@ -1,12 +1,14 @@
 """Placeholders of a shell command that stand where quoting a value does not keep it one word.
 
-A value goes into a command quoted. Inside quotes, a here-document, backquotes or a comment, or
-after a backslash, those quotes mean something else, and the shell may run what is in the value.
+A value goes into a command quoted. Inside quotes, a here-document, backquotes, a comment or
+arithmetic, or after a backslash, those quotes mean something else, and the shell may run what is in
+the value.
 """
 
 import re
 from collections.abc import Iterator
 
+from bats.master.sweep.space import OpenSpace, Space
 from bats.master.sweep.sweep import MistakeError, Sweep
 
 _PIECE = re.compile(
@@ -15,6 +17,7 @@ _PIECE = re.compile(
     | \{(?P<hole>[^{}]*)\}
     | (?P<document><<-?\s*(?:'[^'\n]*'|"[^"\n]*"|\\?[\w.]+))
     | (?P<escape>\\)
+    | (?P<sum>\$?\(\()
     | (?P<open>\$?\()
     | (?P<mark>[)'"`\#\n])
     | (?P<other>[^{}\\$()'"`\#\n<]+|.)
@@ -26,17 +29,27 @@ _PIECE = re.compile(
 def check_quoting(sweep: Sweep) -> None:
     """Raises `MistakeError` with the first such placeholder and the ways out."""
     for name, where in _unsafe(sweep.command):
+        if where == _WHERE["(("] and _are_numbers(sweep.space, name):
+            continue
         variable = "BATS_PARAM_" + re.sub(r"\W", "_", name).upper()
+        instead = f'the shell\'s own "${variable}"'
+        if where == _WHERE["(("]:  # which would run what is in that, too
+            instead = f"`expr {{{name}}} + 1`"
         raise MistakeError(
             ("command",),
             f"{{{name}}} stands {where}, where a shell may run what is in its value. Write it "
-            f'outside, or the shell\'s own "${variable}", or {{{name}!raw}} if that is meant',
+            f"outside, or {instead}, or {{{name}!raw}} if that is meant",
         )
+
+
+def _are_numbers(space: Space | OpenSpace, name: str) -> bool:
+    """True if that is all that they ever will be."""
+    return isinstance(space, Space) and space.types().get(name) in (int, float)
 
 
 def _unsafe(command: str) -> Iterator[tuple[str, str]]:
     """Each such placeholder and where it stands, as a POSIX shell reads the command."""
-    inside: list[str] = []  # what has been opened: ' or " or ` or ( or #
+    inside: list[str] = []  # what has been opened: ' or " or ` or ( or (( or #
     documents: list[str] = []  # ends of the here-documents that begin with the next line
     at, word_begins = 0, True
     while piece := _PIECE.match(command, at):
@@ -44,8 +57,9 @@ def _unsafe(command: str) -> Iterator[tuple[str, str]]:
         around = inside[-1] if inside else ""
         found = piece.group()
         if (name := piece["hole"]) is not None:
-            if around in _WHERE and not name.endswith("!raw"):
-                yield name, _WHERE[around]
+            where = _WHERE["(("] if "((" in inside else _WHERE.get(around)
+            if where and not name.endswith("!raw"):
+                yield name, where
         elif piece["escape"] and around != "'":
             after = _PIECE.match(command, at)
             if after and after["hole"] is not None and not after["hole"].endswith("!raw"):
@@ -60,11 +74,15 @@ def _unsafe(command: str) -> Iterator[tuple[str, str]]:
                 inside.pop()
         elif around == found in ('"', "`"):
             inside.pop()
+        elif piece["sum"] and (around != '"' or found[0] == "$"):
+            inside.append("((")
         elif found == "$(" or (found in ('"', "`") and around != found):
             inside.append(found[-1])
         elif around != '"':
             if found in ("'", "("):
                 inside.append(found)
+            elif found == ")" and around == "((":
+                inside[-1] = "("  # until the next; else these were two that began at once
             elif found == ")" and around == "(":
                 inside.pop()
             elif found == "#" and word_begins:
@@ -85,6 +103,7 @@ _WHERE = {
     '"': "inside quotes",
     "`": "inside backquotes",
     "#": "in a comment",
+    "((": "in arithmetic",
 }
 
 

@@ -10,7 +10,7 @@ from bats.common.errors import UsageError
 from bats.common.template import compile_template
 from bats.master.sweep.columns import Listed
 from bats.master.sweep.quoting import check_quoting
-from bats.master.sweep.space import Axis, Space
+from bats.master.sweep.space import Axis, OpenSpace, Space
 from bats.master.sweep.sweep import Sweep
 
 SAFE = (
@@ -30,6 +30,8 @@ SAFE = (
     "show ${{#}} {x}",
     "if true; then show {x}; fi",
     "show \\{{ {x}",
+    "show $(( 1 + (2) )) {x}",
+    'show "$( (show {x}) )"',
 )
 UNSAFE = (
     ("show '{x}'", "inside quotes"),
@@ -41,11 +43,15 @@ UNSAFE = (
     ("show `show {x}`", "inside backquotes"),
     ("show \\{x}", "after a backslash"),
     ("show # {x}", "in a comment"),
+    ("show $(( {x} + 1 ))", "in arithmetic"),
+    ("show $(( (1 + {x}) * 2 ))", "in arithmetic"),
+    ('show "$(( $(show {x}) ))"', "in arithmetic"),
     ("cat <<END\n{x}\nEND", "in a here-document"),
     ("cat <<'END' | show\na\n{x}\nEND\n", "in a here-document"),
     ('cat <<-"END" > a\n\t{x}\n\tEND\n', "in a here-document"),
 )
-NASTY = ("a b", "$(touch ran)", "`touch ran`", "'; touch ran; '", '"; touch ran; "', "a\ntouch ran",
+NASTY = ("a b", "a[$(touch ran)]",
+         "$(touch ran)", "`touch ran`", "'; touch ran; '", '"; touch ran; "', "a\ntouch ran",
          "'\"; touch ran #", "\\", "END\ntouch ran\n", "*", "")  # fmt: skip
 
 
@@ -73,7 +79,15 @@ def test_elsewhere_it_is_refused_with_the_ways_out(command: str, where: str) -> 
     with pytest.raises(UsageError) as refused:
         check_quoting(sweep(command))
     assert f"{{x}} stands {where}" in str(refused.value)
-    assert '"$BATS_PARAM_X"' in str(refused.value)
+    way_out = "`expr {x} + 1`" if where == "in arithmetic" else '"$BATS_PARAM_X"'
+    assert way_out in str(refused.value)
+
+
+def test_numbers_are_reckoned_with_as_long_as_no_other_value_can_come() -> None:
+    numbers = Space((Axis(("x",), (Listed(("1", "20")),)),))
+    check_quoting(Sweep(numbers, command="show $(( {x} + 1 ))"))
+    with pytest.raises(UsageError):
+        check_quoting(Sweep(OpenSpace(("x",), [numbers]), command="show $(( {x} + 1 ))"))
 
 
 @pytest.mark.parametrize("command", [command for command, _ in UNSAFE])
