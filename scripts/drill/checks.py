@@ -16,6 +16,7 @@ from bats.common.folders import output_path
 from bats.common.messages import BagId, Result
 from bats.master.bag import Bag, read_bag
 from bats.master.brain.protocol.journal import event_from
+from bats.master.brain.protocol.numbering import bag_of
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
@@ -106,8 +107,8 @@ class Account:
                 self.samples |= {
                     (bag.id, one.task, one.attempt) for one in machine.attempts() if one.sampling
                 }
-        for machine in run.pool.machines.values():
-            self.reserved[machine.id] = machine.atus
+        own = [one for one in run.pool.machines.values() if bag_of(one.id) == bag.id]
+        self.reserved |= {machine.id: machine.atus for machine in own}  # not those it borrowed
 
 
 @dataclass(frozen=True, slots=True)
