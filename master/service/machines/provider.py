@@ -319,7 +319,8 @@ class Provider:
         at = None
         if one.charged_since is not None and seen.charged_seconds is not None:
             at = min(one.charged_since + seen.charged_seconds, one.owner.clock())
-        if isinstance(self.backend, Remembering) and one.owner.at_work_on(one.machine):
+        known = seen.gone is not Gone.LOST  # else nothing there is likely to answer
+        if known and isinstance(self.backend, Remembering) and one.owner.at_work_on(one.machine):
             one.ended = True
             self._do(self._see_what_it_left(self.backend, one, seen, at))
         else:
