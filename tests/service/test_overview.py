@@ -61,7 +61,7 @@ def test_whoever_watches_all_bags_is_told_of_each_until_none_runs(tmp_path: Path
     user = User(tmp_path)
     with user.master():
         for name in ("one", "two"):
-            user.bats("submit", "--name", name, "-p", "x=1:24", "--", "sleep", ".2")
+            user.bats("submit", "--name", name, "-p", "x=1:24", "--", "sleep", ".5")
         told = user.bats("watch", "--all").stdout
         for bag, name in ((1, "one"), (2, "two")):
             assert f"bag {bag} ({name}): complete, 24 of 24 tasks done" in told
