@@ -18,6 +18,7 @@ from experiments import (
     chapter6,
     comparison,
     page,
+    planned_workflows,
     reality,
     reality_cases,
     recorded_workflows,
@@ -36,6 +37,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "workflows": ("recorded workflows, emulated under a budget", recorded_workflows.experiment),
     "spot": ("emulated loss: what was told of a strategy, and what came", spot.experiment),
     "pools": ("three autoscalers, beside their simulated twins", autoscaled.experiment),
+    "prob": ("workflows planned with distributions, told and come", planned_workflows.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (
