@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
+from operator import itemgetter
 from typing import Final
 
 from bats.common.money import NOTHING, Money
@@ -77,6 +78,7 @@ class Timetable:
     end: float  # F, from now
     cost: Money  # of the ATUs bought, without what the tail may take
     stays: tuple[Stay, ...]
+    needed: Money = NOTHING  # with what the tail may take
 
 
 class Residual:
@@ -89,6 +91,7 @@ class Residual:
         self._squares = _from_the_end([x * x for x in self._sorted])
         self._cubes = _from_the_end([x * x * x for x in self._sorted])
         self.mean = self._beyond[0] / len(self._sorted)
+        self._whole = self.excess(1e-300)
 
     @property
     def longest(self) -> float:
@@ -116,7 +119,7 @@ class Residual:
     def excess(self, x: float) -> tuple[float, float]:
         """E(R - x)⁺ and its mean square, E(X - x)⁺²/2E(X) and E(X - x)⁺³/3E(X)."""
         if x <= 0:
-            mean, square = self.excess(1e-300)
+            mean, square = self._whole
             return mean - x, square - 2 * x * mean + x * x
         at = bisect.bisect_right(self._sorted, x)
         n = len(self._sorted) - at
@@ -169,9 +172,10 @@ class Errand:
 def soonest(groups: Sequence[Group], errand: Errand, money: Money) -> Timetable | None:
     """The soonest end; None when the money does not suffice."""
     cheap = cheapest_kinds(groups)
+    yards = [_Yard(g, errand.waste, cheap) for g in groups]
 
     def by(end: float) -> Timetable | None:
-        return _by(end, groups, errand, money, cheap)
+        return _by(end, yards, errand, money)
 
     begin = _everything(groups, errand)
     if math.isinf(begin):
@@ -230,9 +234,15 @@ def _latest(groups: Sequence[Group], errand: Errand) -> float:
 
 def _everything(groups: Sequence[Group], errand: Errand) -> float:
     """The time when the bag is empty with every machine there is."""
+    yards = [(g.count, g.offering.slots, g.ready, g.mean_seconds) for g in groups]
 
     def done(end: float) -> float:
-        return sum(g.count * _through(g, end, errand.waste) for g in groups)
+        """Tasks that machines begin until the end: one on each slot as soon as it is ready."""
+        tasks: float = 0
+        for count, slots, ready, mean in yards:
+            if end > ready:
+                tasks += count * (slots * max(1.0, (end - ready) / mean + errand.waste))
+        return tasks
 
     if not any(g.count for g in groups):
         return math.inf
@@ -244,13 +254,6 @@ def _everything(groups: Sequence[Group], errand: Errand) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if done(middle) < errand.tasks else (low, middle)
     return high
-
-
-def _through(g: Group, end: float, waste: float) -> float:
-    """Tasks that one machine begins until the end: one on each slot as soon as it is ready."""
-    if end <= g.ready:
-        return 0.0
-    return g.offering.slots * max(1.0, (end - g.ready) / g.mean_seconds + waste)
 
 
 def _until(g: Group, leaves: float, waste: float) -> float:
@@ -278,60 +281,95 @@ def _enough(g: Group, tasks: float, waste: float) -> int:
     return max(g.first_atus, math.ceil((leaves - g.paid) / g.offering.atu_seconds))
 
 
-def _by(
-    end: float, groups: Sequence[Group], errand: Errand, money: Money, cheap: frozenset[int]
-) -> Timetable | None:
+class _Yard:
+    """A group with all of it that depends on no end that is looked at: ends are many."""
+
+    __slots__ = (
+        "as_paid",
+        "atu",
+        "before_first",
+        "cheap",
+        "count",
+        "first",
+        "free",
+        "fresh",
+        "group",
+        "lost",
+        "mean",
+        "owed",
+        "paid",
+        "price",
+        "ready",
+        "slots",
+    )
+
+    def __init__(self, g: Group, waste: float, cheap: frozenset[int]) -> None:
+        self.group, self.count, self.slots = g, g.count, g.offering.slots
+        self.free, self.fresh, self.first = g.offering.free, g.fresh, g.first_atus
+        self.atu, self.price = g.offering.atu_seconds, int(g.offering.price)
+        self.mean, self.ready, self.paid = g.mean_seconds, g.ready, g.paid
+        self.owed = g.count * g.owed
+        self.lost, self.as_paid = _lost(g, waste), _as_paid(g, waste)
+        self.before_first = (1 - waste) * g.mean_seconds
+        self.cheap = g.cluster in cheap
+
+
+def _by(end: float, yards: Sequence[_Yard], errand: Errand, money: Money) -> Timetable | None:
     """The cheapest way to empty the bag by `end`, if the money suffices for it."""
-    waste = errand.waste
+    waste, residual = errand.waste, errand.residual
     left = errand.tasks
     expected = variance = 0.0  # of what the last tasks take beyond paid time
     cost = 0
-    steps: list[tuple[float, int, float, int, Group, int, float, float]] = []
-    for g in groups:
-        cost += g.count * g.owed
-        through = _through(g, end, waste)
-        if g.offering.free:
+    steps: list[tuple[float, int, float, int, _Yard, int, float, float]] = []
+    for g in yards:
+        cost += g.owed
+        to_do = end - g.ready
+        # Tasks that one machine begins: one on each slot as soon as it is ready.
+        through = g.slots * max(1.0, to_do / g.mean + waste) if to_do > 0 else 0.0
+        if g.free:
             left -= g.count * through
             continue
-        atu, price = g.offering.atu_seconds, g.offering.price
         if not g.fresh and g.paid >= end:
             left -= g.count * through
-            mean, square = _beyond(g, end, g.paid, errand)
-            expected += g.count * mean * price
-            variance += g.count * max(0.0, square - mean * mean) * price**2
+            mean, square = _beyond(g, end, g.paid, residual)
+            expected += g.count * mean * g.price
+            variance += g.count * max(0.0, square - mean * mean) * g.price**2
             continue
         if through <= 0:
             continue
-        without = _as_paid(g, waste)
+        without = g.as_paid
         left -= g.count * without
-        full = math.floor((end - g.paid) / atu)
+        full = math.floor((end - g.paid) / g.atu)
         bought = 0
         worth = math.inf
-        if full >= g.first_atus:
-            gain = _until(g, g.paid + full * atu, waste) - without
+        if full >= g.first:
+            leaves = g.paid + full * g.atu
+            gain = g.slots * max(0.0, (leaves - g.ready) / g.mean - g.lost) - without
             if gain > 0:
                 bought = full
-                worth = gain / (full * price)
-                steps.append((-worth, 0, gain, full * price, g, full, 0.0, 0.0))
+                worth = gain / (full * g.price)
+                steps.append((-worth, 0, gain, full * g.price, g, full, 0.0, 0.0))
                 without += gain
-        more = max(full + 1, g.first_atus) - bought
+        more = max(full + 1, g.first) - bought
         gain = through - without
         if gain > 0:
-            mean, square = _beyond(g, end, g.paid + (bought + more) * atu, errand)
-            worth = min(worth, gain / ((more + mean) * price))
-            spread = max(0.0, square - mean * mean) * price**2
-            steps.append((-worth, 1, gain, more * price, g, bought + more, mean * price, spread))
-    steps.sort(key=lambda step: step[:2])
-    stays: list[Stay] = []
+            mean, square = _beyond(g, end, g.paid + (bought + more) * g.atu, residual)
+            worth = min(worth, gain / ((more + mean) * g.price))
+            spread = max(0.0, square - mean * mean) * g.price**2
+            steps.append(
+                (-worth, 1, gain, more * g.price, g, bought + more, mean * g.price, spread)
+            )
+    steps.sort(key=_WORTH)
+    paid: list[tuple[Group, int, int]] = []
     for _, through_the_end, gain, each, g, atus, tail, spread in steps:
         if left <= 0:
             break
         count = min(g.count, math.ceil(left / gain))
-        if not through_the_end and g.cluster in cheap and count * gain > left:
+        if not through_the_end and g.cheap and count * gain > left:
             count -= 1
-            few = min(atus, _enough(g, left - count * gain, waste))
-            stays.append(Stay(g, count + 1, few))
-            cost += few * g.offering.price
+            few = min(atus, _enough(g.group, left - count * gain, waste))
+            paid.append((g.group, count + 1, few))
+            cost += few * g.price
             left = count * gain
         left -= count * gain
         cost += count * each
@@ -339,31 +377,36 @@ def _by(
         variance += count * spread
         if cost > money:
             return None
-        stays.append(Stay(g, count, atus))
-    if left > 1e-9 or cost + expected + errand.deviations * math.sqrt(variance) > money:
+        paid.append((g.group, count, atus))
+    needed = cost + expected + errand.deviations * math.sqrt(variance)
+    if left > 1e-9 or needed > money:
         return None
-    return Timetable(end, Money(cost), tuple(stays))
+    stays = tuple(Stay(*stay) for stay in paid)
+    return Timetable(end, Money(cost), stays, Money(math.ceil(needed)))
 
 
-def _beyond(g: Group, end: float, paid: float, errand: Errand) -> tuple[float, float]:
+_WORTH: Final = itemgetter(0, 1)
+
+
+def _beyond(g: _Yard, end: float, paid: float, residual: Residual) -> tuple[float, float]:
     """Mean and mean square of the ATUs that a machine needs beyond its paid time for the tail."""
-    residual, atu = errand.residual, g.offering.atu_seconds
-    scale = residual.mean / g.mean_seconds
+    atu = g.atu
+    scale = residual.mean / g.mean
     # A slot that has just begun its first task has all of it before it.
-    early = max(0.0, (1 - errand.waste) * g.mean_seconds - max(0.0, end - g.ready))
+    early = max(0.0, g.before_first - max(0.0, end - g.ready))
     spare = paid - end - early
-    if g.offering.slots == 1 and atu * SMOOTH < g.mean_seconds:
+    if g.slots == 1 and atu * SMOOTH < g.mean:
         mean, square = residual.excess(spare * scale)
         mean, square = mean / (scale * atu), square / (scale * atu) ** 2
         return mean + residual.exceeds(spare * scale) / 2, square
-    few = max(1, math.ceil(g.mean_seconds / (FINEST * atu)))
-    if g.offering.slots == 1 and residual.longest > (spare + MANY * few * atu) * scale:
+    few = max(1, math.ceil(g.mean / (FINEST * atu)))
+    if g.slots == 1 and residual.longest > (spare + MANY * few * atu) * scale:
         mean, square = residual.steps_begun(spare * scale, few * atu * scale)
         return few * mean, few * few * square
     mean = square = 0.0
     for k in itertools.count():
         beyond = spare + k * few * atu
-        chance = min(1.0, g.offering.slots * residual.exceeds(beyond * scale))
+        chance = min(1.0, g.slots * residual.exceeds(beyond * scale))
         if chance <= 0:
             break
         mean += few * chance
