@@ -37,7 +37,7 @@ from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
 from bats.master.brain.views.order.bag_course import course, task_seconds
-from bats.master.brain.views.told import facts, refusals
+from bats.master.brain.views.told import facts, needs, refusals
 from bats.master.brain.views.told.facts import (
     Explanation,
     Headline,
@@ -124,6 +124,11 @@ class Engine:
     def allowance(self) -> Money | None:
         """All that it may have committed, by what others leave of a cap; None: no cap is told."""
         return self.run.ledger.allowance
+
+    @property
+    def enough(self) -> Money | None:
+        """The budget that would do for all of it by what is known now; None if none would."""
+        return needs.budget_for(self.run)
 
     @property
     def waits_for_cap(self) -> bool:
@@ -297,7 +302,7 @@ class Engine:
         if seldom > 1:
             looks = seldom * monitoring.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
-        ours.run.schedules, ours.run.choice.asked = schedules, None
+        ours.run.choice.asked = None
         if ours.run.seeker is not None:
             ours.run.seeker.settle()
         ours.run.open = False  # it is of the tasks known so far
@@ -305,15 +310,21 @@ class Engine:
             if c.held_back and not c.offering.max_machines:
                 c.offering = replace(c.offering, max_machines=1)
             c.held_back = False
-        told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
-        ours.run.choice.offered = told
         for machine in list(ours.run.pool.borrowed.values()):
             borrowing.give_back(ours.run, machine)
         ours.run.lends = False
         ours.run.ledger.allowance = None  # nobody would tell it when there is more
+        told = ours.offer(schedules)
         if run.phase is Phase.EXECUTING:
             choosing.bind(ours.run, told)
         return ours
+
+    def offer(self, schedules: tuple[Schedule, ...]) -> Told:
+        """Have these to choose from, with what is told of them."""
+        run = self.run
+        told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
+        run.schedules, run.choice.offered = schedules, told
+        return told
 
     def known_pools(self) -> KnownPools | None:
         """Its unreliable and its reliable machines, by what is known of them by now."""

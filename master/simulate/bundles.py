@@ -21,7 +21,8 @@ from bats.master.brain.learning.intervals import moments
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.schedules import FASTEST, Schedule
 from bats.master.brain.protocol.commands import RunTasks
-from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.protocol.events import Chosen
+from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.brain.views.forecast import Known
 from bats.master.brain.views.readonly import MachineState
 from bats.master.simulate.driver import Simulation
@@ -62,12 +63,17 @@ def run_in_bundles(
     count: int,
     rng: Generator,
 ) -> End:
-    """The outcome of a run with the money of the schedule, be that planned or told."""
+    """The outcome of a run with the money of the schedule, be that planned or told.
+
+    Without a budget of the user's it is chosen: a price that was told is spent otherwise.
+    """
     tasks = bag[bag > 0][: known.unfinished]
     edges = np.linspace(0, tasks.size, count + 1).astype(int)
     each = tasks.size / count
     limit = schedule.budget if schedule.bounds is None else schedule.bounds.cost
-    settings = _settings(engine, known, count, each, limit)
+    settings = _settings(engine, known, count, each)
+    if known.budget is not None:
+        settings = replace(settings, budget=limit)
     there = [0] * len(known.lines)
     for machine in known.machines:
         there[machine.cluster] += machine.state is MachineState.UP
@@ -79,6 +85,10 @@ def run_in_bundles(
         there,
     )
     world.begin()
+    if known.budget is None:
+        world.go_on(until=0.0)
+        world.engine.offer((schedule,))
+        world.hear(Chosen(schedule.name))
     world.go_on()
     end = end_of(world)
     tail = _last_tasks(tasks, lines, end.most, rng)
@@ -113,7 +123,7 @@ class _Bundled(World):
         super()._run_tasks(command, now)
 
 
-def _settings(engine: Engine, known: Known, count: int, each: float, limit: Money) -> Settings:
+def _settings(engine: Engine, known: Known, count: int, each: float) -> Settings:
     runtimes = engine.runtimes()
     sample = moments(known.experienced)
     pairs = max(1, round(sample.n / each / 2))
@@ -127,9 +137,9 @@ def _settings(engine: Engine, known: Known, count: int, each: float, limit: Mone
         engine.settings,
         tasks=count,
         offerings=offerings,
-        budget=limit,
+        budget=None,
         deadline_seconds=None,
-        rule=FASTEST,
+        rule=ASK if known.budget is None else FASTEST,
         known=tuple(
             tuple(replace(line, beta0=line.beta0 * each).convert(one) for one in bundles)
             if runtimes[k]

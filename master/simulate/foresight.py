@@ -16,10 +16,13 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from bats.common.billing import ROUNDING
 from bats.common.money import NOTHING, Money
 from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
+from bats.master.brain.learning.experience import completed_by
 from bats.master.brain.learning.regression import Line
+from bats.master.brain.learning.still_running import imputed
 from bats.master.brain.planning.believable import NOISE, believable
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
@@ -31,7 +34,7 @@ from bats.master.brain.protocol.events import Foretold
 from bats.master.brain.views.forecast import Known, foretold
 from bats.master.simulate import bundles
 from bats.master.simulate.bundles import run_in_bundles
-from bats.master.simulate.running_ahead import End, Floats, run_ahead
+from bats.master.simulate.running_ahead import End, Floats, run_ahead, run_with_enough
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -66,12 +69,15 @@ def foretell(engine: Engine, asked: Foretell) -> Foretold:
     seldom = SELDOM if len(bags) > 1 and known.unfinished > CLOSELY else 1.0
 
     def look(schedule: Schedule, few: slice) -> list[End]:
+        def ahead(one: Schedule) -> Engine:
+            return engine.ahead((one,), seldom)
+
         if bundled is not None:
             run = partial(run_in_bundles, engine, known, schedule, count=bundled, rng=rng)
             return [run(*bag) for bag in bags[few]]
-        return [
-            run_ahead(engine.ahead((schedule,), seldom), known, schedule, *bag) for bag in bags[few]
-        ]
+        if schedule.bounds is None and not known.decided:
+            return [run_with_enough(ahead, known, schedule, *bag) for bag in bags[few]]
+        return [run_ahead(ahead(schedule), known, schedule, *bag) for bag in bags[few]]
 
     if known.decided and not known.choosing:
         plan, *less = asked.schedules
@@ -190,7 +196,7 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
     expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
     sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
     varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
-    draws = possible(sample, STRATUM * RUNS, rng)
+    draws = _possible(known, sample, rng)
     means = (draws.values * draws.weights).sum(axis=1)
     order = np.argsort(means, kind="stable")
     for place in order[STRATUM // 2 :: STRATUM] if varies else order[:1]:
@@ -199,6 +205,27 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
         for task, tau in known.longer_than.items():
             bag[task] = expected[task] * _longer_than(tau / expected[task], row, rng)
         yield bag, tuple(_drawn(line, rng) if varies else line for line in known.lines)
+
+
+def _possible(known: Known, sample: Floats, rng: Generator) -> Draws:
+    """Distributions that the bag may have; what still runs is drawn anew for a few at a time."""
+    elapsed = list(known.longer_than.values())
+    if known.ratios or not elapsed:
+        return possible(sample, STRATUM * RUNS, rng)
+    parts = [
+        possible(np.array(completed_by(one, *known.earlier)), STRATUM, rng)
+        for one in (imputed(known.done, elapsed, rng) for _ in range(RUNS))
+    ]
+    atoms = max(part.values.shape[1] for part in parts)
+    return Draws(
+        np.concatenate([_wide(part.values, atoms) for part in parts]),
+        np.concatenate([_wide(part.upto, atoms) for part in parts]),
+    )
+
+
+def _wide(columns: Floats, atoms: int) -> Floats:
+    """With the last column repeated: atoms without weight."""
+    return np.pad(columns, ((0, 0), (0, atoms - columns.shape[1])), mode="edge")
 
 
 def _workflows(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
@@ -215,8 +242,9 @@ def _workflows(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Lin
 
 
 def _longer_than(tau: float, row: Draws, rng: Generator) -> float:
+    """A task that has run for as long as the longest known ends with it."""
     values, weights = row.values[0], row.weights[0]
-    longer = np.flatnonzero((values > tau) & (weights > 0))
+    longer = np.flatnonzero((values > tau * (1 - ROUNDING)) & (weights > 0))
     if longer.size:
         chances = weights[longer] / weights[longer].sum()
         return float(values[rng.choice(longer, p=chances)])

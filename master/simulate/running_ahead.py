@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bats.common.messages import Outcome, TaskId
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MORE: Final = 1.05  # by which a run that is short of money gets more at a time
+ENOUGH: Final = 1.2  # of the money of one that was short, the next has
 HELPED: Final = 40  # times at most that a run is helped on
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -51,11 +53,38 @@ class End:
 def run_ahead(
     engine: Engine, known: Known, schedule: Schedule, bag: Floats, lines: Sequence[Line]
 ) -> End:
+    return end_of(_run(engine, known, schedule, bag, lines))
+
+
+def run_with_enough(
+    engines: Callable[[Schedule], Engine],
+    known: Known,
+    schedule: Schedule,
+    bag: Floats,
+    lines: Sequence[Line],
+) -> End:
+    """The outcome with as much money as does: who is short of it begins anew with more.
+
+    To be helped on would cost more: what runs is stopped meanwhile, and begun again.
+    """
+    for _ in range(HELPED):
+        world = _run(engines(schedule), known, schedule, bag, lines)
+        run = world.engine.headline()
+        if known.budget is not None or run.outcome is not BagOutcome.OUT_OF_BUDGET:
+            break
+        had = (run.limit or 0) - known.spent
+        schedule = replace(schedule, budget=Money(int(max(had, schedule.budget) * ENOUGH)))
+    return end_of(world)
+
+
+def _run(
+    engine: Engine, known: Known, schedule: Schedule, bag: Floats, lines: Sequence[Line]
+) -> World:
     world = World(engine, known, bag, lines)
     world.begin()
     goes_on = schedule.name == engine.headline().chosen
     world.hear(Woken() if goes_on else Chosen(schedule.name))
-    return end_of(world)
+    return world
 
 
 def end_of(world: World) -> End:
@@ -66,7 +95,8 @@ def end_of(world: World) -> End:
         waits = run.pause is not None and run.pause.budget is not None
         if (waits or run.outcome is BagOutcome.OUT_OF_BUDGET) and known.budget is None:
             sufficed = False
-            world.hear(Allowed(Money(int((run.limit or 0) * MORE) + 1)))
+            more = int((run.limit or 0) * MORE) + 1
+            world.hear(Allowed(Money(max(more, engine.enough or 0))))
         elif run.pause is not None:
             world.hear(Resumed())
         else:

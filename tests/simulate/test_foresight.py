@@ -306,6 +306,43 @@ def test_a_large_bag_is_foretold_in_a_moment() -> None:
     assert run.ended_at == pytest.approx(run.told.seconds, rel=0.2)
 
 
+def test_the_fastest_begins_its_dear_machines_with_the_choice_and_is_told_so() -> None:
+    offerings = tuple(
+        Offering(ClusterName(name), money(price), 10.0, 3, boundary_seconds=0.5)
+        for name, price in (("small", "0.02"), ("large", "0.06"))
+    )
+    runtimes = np.random.default_rng(4).normal(6.0, 0.6, 60)
+    shown: list[tuple[Schedule, ...]] = []
+
+    def answers(schedules: tuple[Schedule, ...], now: float) -> tuple[float, Chosen] | None:
+        shown.append(schedules)
+        return None if len(shown) > 1 else (now, Chosen("fastest"))
+
+    simulation = Simulation(
+        Settings(60, offerings, rule=ASK, seed=1, foresight=True),
+        lambda task, cluster: float(runtimes[task]) / SPEEDS[cluster],
+        Conditions(start_seconds=lambda _rng, _cluster: 0.3, answers=answers),
+        foretell=foretell,
+    )
+    simulation.run()
+    cheapest, fastest = shown[0][0], shown[0][-1]
+    assert (cheapest.mix, fastest.mix) == ((3, 0), (3, 3))
+    assert fastest.makespan_seconds < cheapest.makespan_seconds / 2
+    told = simulation.engine.view().told
+    assert told is not None
+    assert simulation.history.ended_at == pytest.approx(told.seconds, rel=0.1)
+
+
+def test_the_cheapest_begins_no_dear_machines_with_what_its_price_has_to_spare() -> None:
+    simulation = world("normal", atu=60.0, rule="cheapest", delay=60.0)
+    simulation.run()
+    run = simulation.engine.view()
+    assert run.told is not None
+    late = [k for k, began, _ in simulation.history.uptimes.values() if began > run.told.at]
+    assert late
+    assert set(late) == {0}
+
+
 def test_a_bag_whose_machines_others_have_is_run_ahead_to_its_end() -> None:
     bench = Bench(settings(9, offering(), known=((HOUR,) * 30,), rule="ask", foresight=True))
     (asked,) = only(Foretell, bench.begin())

@@ -7,11 +7,19 @@ these 30 take a fifth less than the bag's tasks do. The product-limit estimate (
 the median of what is done.
 """
 
+from __future__ import annotations
+
 import math
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from bats.common.billing import ROUNDING
 from bats.master.brain.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 def completed(done: Sequence[float], elapsed: Sequence[float]) -> list[float]:
@@ -43,6 +51,30 @@ def completed(done: Sequence[float], elapsed: Sequence[float]) -> list[float]:
     sums = np.concatenate([[0.0], np.cumsum(np.multiply(values, shares))])
     at = np.interp(np.linspace(0.0, upto[-1], n + 1), upto, sums)
     return [float(mean) for mean in np.diff(at) * n / upto[-1]]
+
+
+def imputed(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> list[float]:
+    """Runtimes as `completed`, where each running task has one that it may come to (Rubin 1987).
+
+    The means of `completed` say nothing of how little is known: a sample that is drawn so several
+    times does. A running task ends like one of those known to take longer or, as likely as like
+    each of these, later than all that ended (Hill 1968), unless these are all alike. How much later
+    is exponential again. Of its mean the time that tasks have run beyond all that ended tells,
+    without an end as yet; and, as much as one end would, the mean excess.
+    """
+    known = sorted(done)
+    longest = known[-1] * (1 + ROUNDING)
+    differ = longest > known[0] * (1 + 2 * ROUNDING)
+    beyond = math.fsum(tau - longest for tau in elapsed if tau > longest)
+    theta = (_mean_excess(known, elapsed) + beyond) / float(rng.gamma(2.0))
+    for tau in sorted(elapsed, reverse=True):
+        at = min(bisect_right(known, tau), len(known) - 1)
+        k = at + int(rng.integers(len(known) - at + differ))
+        if tau > longest or k == len(known):
+            insort(known, max(tau, longest) + theta * float(rng.exponential()))
+        else:
+            insort(known, known[k])
+    return known
 
 
 def _mean_excess(done: Sequence[float], elapsed: Sequence[float]) -> float:

@@ -21,7 +21,12 @@ from bats.master.brain.planning.planners import KNAPSACK, Planner
 from bats.master.brain.planning.problem import Plan, Problem, all_machines, limits, lowest_budget
 from bats.master.brain.prediction.bounds import Bounds
 
+CHEAPEST: Final = "cheapest"
 FASTEST: Final = "fastest"
+OF_CHEAPEST: Final = {CHEAPEST: 100, "cheapest+10%": 110, "cheapest+20%": 120}
+OF_FASTEST: Final = {"fastest-20%": 80, "fastest-10%": 90, FASTEST: 100}
+"""The percent of the least and of the most money that each offer has."""
+
 THRESHOLD_PERCENT: Final = 10
 """A risky schedule's budget is raised by at most so much of Bmin or Bmax."""
 
@@ -67,14 +72,8 @@ def offers(
             step=_percent(reference, 1),
             planner=planner,
         )
-        for name, reference, percent in (
-            ("cheapest", lowest, 100),
-            ("cheapest+10%", lowest, 110),
-            ("cheapest+20%", lowest, 120),
-            ("fastest-20%", highest, 80),
-            ("fastest-10%", highest, 90),
-            (FASTEST, highest, 100),
-        )
+        for reference, names in ((lowest, OF_CHEAPEST), (highest, OF_FASTEST))
+        for name, percent in names.items()
     )
 
 

@@ -16,6 +16,8 @@ from bats.common.money import NOTHING, Money
 from bats.master.brain.learning.sample_size import DELTA
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.room_for_error import Means
+from bats.master.brain.planning.schedules import FASTEST, OF_CHEAPEST, OF_FASTEST, Schedule
+from bats.master.brain.planning.timetable import UNCOUNTED
 from bats.master.brain.policies import mixes
 from bats.master.brain.policies.investing import Investing
 from bats.master.brain.policies.paid_time import PaidTime
@@ -28,6 +30,9 @@ from bats.master.brain.views.readonly import RunView
 
 LOOKS: Final = 100
 """The most looks at a plan before the work that is left is done."""
+
+NINE_OF_TEN: Final = 1.2816
+"""The standard deviations of room with which money does in nine of ten cases."""
 
 SHARES: Final = (1.0, 0.5, 0.0)
 """Shares of the room for a mix that are tried, the largest first."""
@@ -97,11 +102,23 @@ class ByTimetable(Provisioner):
             for c, state in zip(run.planning_clusters(), run.clusters, strict=True)
         )
 
-    def allowed(self, run: RunView, by_schedule: Money) -> Money:
-        """An offer counts tasks as if they could be split: what is whole may cost more."""
+    def allowed(self, run: RunView, schedule: Schedule, money: Money) -> Money:
+        """An offer counts tasks as if they could be split: what is whole may cost more.
+
+        A copy that is run ahead is to find out what the offer comes to, with room for error and for
+        what the last tasks cost beyond the end of the others; the fastest, whatever it costs.
+        """
         if run.choice.budget is not None or _in_time(run):
-            return by_schedule
-        return max(by_schedule, prospects.least_by_timetable(run) or by_schedule)
+            return money
+        if not prospects.is_run_ahead(run):
+            return max(money, prospects.least_by_timetable(run) or money)
+        if schedule.name == FASTEST:
+            return UNCOUNTED
+        least = prospects.least_by_timetable(run, NINE_OF_TEN) or money
+        most = prospects.most_by_timetable(run, NINE_OF_TEN) or money
+        name = schedule.name
+        of_one = most * OF_FASTEST[name] if name in OF_FASTEST else least * OF_CHEAPEST.get(name, 0)
+        return max(money, least, Money(of_one // 100))
 
     def least_money(self, run: RunView, room: float = 0.0) -> Money | None:
         if _in_time(run):

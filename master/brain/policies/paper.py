@@ -6,6 +6,7 @@ from bats.common.billing import charge
 from bats.common.money import Money
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.room_for_error import Means
+from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies import mixes
 from bats.master.brain.policies.by_atu import ByAtu
 from bats.master.brain.policies.paid_time import PaidTime
@@ -40,8 +41,8 @@ class Paper(Provisioner):
     def offered(self, run: RunView) -> tuple[Cluster, ...]:
         return run.planning_clusters()
 
-    def allowed(self, run: RunView, by_schedule: Money) -> Money:
-        return by_schedule
+    def allowed(self, run: RunView, schedule: Schedule, money: Money) -> Money:
+        return money
 
     def least_money(self, run: RunView, room: float = 0.0) -> Money | None:
         return prospects.least_by_mix(run, room)

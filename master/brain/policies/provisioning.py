@@ -7,6 +7,7 @@ from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import Plan
 from bats.master.brain.planning.room_for_error import Means
+from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.policies.paid_time import PaidTime
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import Ahead
@@ -72,7 +73,7 @@ class Provisioner(Protocol):
         """The clusters that the schedules on offer reckon with."""
         ...
 
-    def allowed(self, run: RunView, by_schedule: Money) -> Money:
+    def allowed(self, run: RunView, schedule: Schedule, money: Money) -> Money:
         """The money to spend from the choice of a schedule on that promises to do with so much."""
         ...
 

@@ -189,7 +189,7 @@ def _limit(run: Run, by_rule: Schedule | None, budget: Money | None) -> Money:
     else:
         allowed = allowance(by_rule, run.ledger.left_of(budget))
         allowed = Money(allowed + investments.reserve_of(run))
-        limit = Money(committed + run.provisioner.allowed(run, allowed))
+        limit = Money(committed + run.provisioner.allowed(run, by_rule, allowed))
     return limit if budget is None else min(limit, budget)
 
 

@@ -205,6 +205,8 @@ class Known:
     unfinished: int
     runtimes: tuple[float, ...]  # completed by what still runs; empty while nothing is known
     experienced: tuple[float, ...]  # the same, completed by what earlier bags tell of the shape
+    done: tuple[float, ...]  # as they are
+    earlier: tuple[tuple[float, ...], float]  # runtimes of earlier bags, and their weight
     longer_than: Mapping[TaskId, float]  # of tasks that run or were stopped
     lines: tuple[Line, ...]  # to each cluster
     start_seconds: tuple[float, ...]  # of each cluster, from request to joining
@@ -222,6 +224,7 @@ def foreknown(run: RunView) -> Known:
     elapsed = longer_than(run, run.pool.alive())
     done = list(run.canonical.sample()) if run.canonical.count else []
     runtimes = tuple(completed(done, list(elapsed.values()))) if done else ()
+    earlier = _earlier(run)
     return Known(
         run.now,
         run.settings.seed,
@@ -230,7 +233,9 @@ def foreknown(run: RunView) -> Known:
         len(run.tasks),
         run.tasks.unfinished,
         runtimes,
-        completed_by(runtimes, *_earlier(run)),
+        completed_by(runtimes, *earlier),
+        tuple(done),
+        earlier,
         elapsed,
         tuple(c.line for c in run.clusters),
         tuple(c.start_seconds for c in run.clusters),
@@ -265,14 +270,15 @@ def _steps(run: RunView) -> tuple[tuple[int, tuple[float, ...]], ...]:
     )
 
 
-def _earlier(run: RunView) -> tuple[list[float], float]:
+def _earlier(run: RunView) -> tuple[tuple[float, ...], float]:
     """The runtimes of earlier bags, canonical, on the kind that tells most; and their weight."""
     settings = run.settings
     if not settings.learned:
-        return [], 0.0
+        return (), 0.0
     best = max(range(len(settings.learned)), key=lambda k: settings.learned_weight[k])
     line = run.clusters[best].line
-    return [line.back(seconds) for seconds in settings.learned[best]], settings.learned_weight[best]
+    weight = settings.learned_weight[best]
+    return tuple(line.back(seconds) for seconds in settings.learned[best]), weight
 
 
 def _machine(machine: MachineView) -> StandingMachine:

@@ -16,6 +16,7 @@ from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
 from bats.master.brain.planning.problem import Problem, all_machines
 from bats.master.brain.planning.room_for_error import Means
+from bats.master.brain.planning.schedules import CHEAPEST, FASTEST
 from bats.master.brain.planning.timetable import UNCOUNTED, Errand, Group, Timetable, cheapest_kinds
 from bats.master.brain.views import investments
 from bats.master.brain.views.estimate import Estimate, estimate, typical_seconds
@@ -67,23 +68,38 @@ def look_ahead(run: RunView, *, hiring: bool = True) -> Ahead | None:
     """The soonest end with room for error if the money allows, with less room if it does not.
 
     With less room, or while little is known, nothing but the cheapest kind of machine is begun:
-    it would be needed anyway.
+    it would be needed anyway. Where a price was told and chosen, both are in it: for the fastest
+    its machines are begun at once, and for the cheapest no dear ones with what it has to spare.
     """
     by_now = estimate(run)
     supply = supplies(run, by_now, hiring=hiring)
     cheap = _no_dear_ones_begun(supply)
+    told = price_was_told(run)
     sampled = run.canonical.count >= sample_size(len(run.tasks)) and by_now.noise <= DELTA
-    if not sampled:
+    if not sampled and not told:
         cheap = [(_few(run, g), machines) for g, machines in cheap]
-    elif len(cheap) < len(supply):
-        table = means(run, by_now, supply, money_left(run)).table(run.provisioner.room)
+    elif len(cheap) < len(supply) and not (told and run.choice.name == CHEAPEST):
+        room = 0.0 if told and run.choice.name == FASTEST else run.provisioner.room
+        table = means(run, by_now, supply, money_left(run)).table(room)
         if table is not None:
-            return Ahead(table, supply, run.provisioner.room, by_now.noise)
+            return Ahead(table, supply, room, by_now.noise)
     kept = means(run, by_now, cheap, money_left(run)).kept()
     if kept is None:
         return None
     room, table = kept
     return Ahead(table, cheap, room, by_now.noise)
+
+
+def price_was_told(run: RunView) -> bool:
+    """True if what may be spent is what was told of the schedule that was chosen."""
+    choice = run.choice
+    told = choice.told is not None or is_run_ahead(run)
+    return told and bool(choice.name) and choice.budget is None and choice.deadline_at is None
+
+
+def is_run_ahead(run: RunView) -> bool:
+    """True of a copy, which is to find out what is told."""
+    return run.choice.offered is not None and not run.settings.foresight
 
 
 def means(run: RunView, by_now: Estimate, supply: Sequence[Supply], money: Money) -> Means:
@@ -141,6 +157,14 @@ def least_by_timetable(run: RunView, room: float = 0.0) -> Money | None:
         else:
             short = middle
     return Money(enough)
+
+
+def most_by_timetable(run: RunView, room: float) -> Money | None:
+    """The cost of the soonest end there is, with so much room for error."""
+    by_now = estimate(run)
+    supply = supplies(run, by_now, hiring=True)
+    table = means(run, by_now, supply, UNCOUNTED).table(room)
+    return None if table is None else table.needed
 
 
 def least_by_mix(
