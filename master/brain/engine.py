@@ -170,9 +170,9 @@ class Engine:
         """The machines that it has of other bags."""
         return tuple(self.run.pool.borrowed)
 
-    def fits(self, cluster: int, until: float) -> bool:
-        """True if a task of it should end on a machine of that kind by then."""
-        return borrowing.fits(self.run, cluster, until)
+    def fitting(self, machines: Sequence[tuple[int, float]]) -> list[bool]:
+        """Whether a task of it should end on each, of kinds that are lent until then."""
+        return borrowing.fitting(self.run, machines)
 
     def works_on(self, machine: MachineId) -> bool:
         """True if a task of it is there, be it only that its files are awaited."""

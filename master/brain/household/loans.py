@@ -100,17 +100,18 @@ class Loans:
                 self._of.ask_needs(other, its)
 
     def _see_what_fits(self, bag: BagId, one: "Neighbour") -> None:
-        takes = tuple(_kind(machine) for machine in self.lent if self._fits(bag, one, machine))
+        could = {
+            machine: (cluster, loan.until - one.door.began)
+            for machine, loan in self.lent.items()
+            if loan.owner != bag
+            and loan.free.holds(one.opened.task)
+            and (cluster := _cluster(one, loan.place)) is not None
+        }
+        fit = one.door.engine.fitting(list(could.values())) if could else ()
+        takes = tuple(_kind(machine) for machine, fits in zip(could, fit, strict=True) if fits)
         if takes != one.borrows:
             one.borrows = takes
             self._tell(Runs(bag, (*one.opened.takes, *takes)))
-
-    def _fits(self, bag: BagId, one: "Neighbour", machine: MachineId) -> bool:
-        loan = self.lent[machine]
-        if loan.owner == bag or not loan.free.holds(one.opened.task):
-            return False
-        cluster = _cluster(one, loan.place)
-        return cluster is not None and one.door.engine.fits(cluster, loan.until - one.door.began)
 
     # --- who borrows ------------------------------------------------------------------------------
 

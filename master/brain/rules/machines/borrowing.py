@@ -1,9 +1,12 @@
 """Borrowing: machines that other bags pay for run tasks of this one, at no charge.
 
 A borrowed machine is in no plan. A task is begun there if nine of ten are known to end in the time
-that is left; if the machine goes all the same, the task goes back as if it had never begun.
+that is left, and no later than they would on the bag's own machines; if the machine goes all the
+same, the task goes back as if it had never begun.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -49,15 +52,31 @@ def give_back(run: Run, machine: Machine) -> None:
     run.pool.give_back(machine)
 
 
-def fits(run: Run, cluster: int, until: float) -> bool:
-    """True if a task of this bag should end on a borrowed machine of that kind by then."""
+def fitting(run: Run, machines: Sequence[tuple[int, float]]) -> list[bool]:
+    """Whether a task of this bag should end there, of kinds that are lent until then."""
     if not run.tasks.ready or not _may_borrow(run):
-        return False
+        return [False] * len(machines)
+    latest = _ends_itself(run)
+    return [_fits(run, cluster, min(until, latest)) for cluster, until in machines]
+
+
+def _fits(run: Run, cluster: int, until: float) -> bool:
     known = investments.lengths(run, cluster)
     if not known.count or until <= run.now:
         return False
     share = known.share_within(until - run.now)
     return share > 0 if run.foreseen is not None else share >= SURE
+
+
+def _ends_itself(run: Run) -> float:
+    """The time when the last of what waits should end on its own machines."""
+    speed, quickest = 0.0, math.inf
+    for machine in run.pool.alive():
+        known = investments.lengths(run, machine.cluster)
+        if machine.staying and machine.slots and known.count:
+            speed += machine.slots / known.mean_done
+            quickest = min(quickest, known.mean_done)
+    return run.now + run.tasks.waiting / speed + quickest if speed else math.inf
 
 
 def _may_borrow(run: Run) -> bool:
@@ -81,7 +100,7 @@ def fill(run: Run, machine: Machine) -> None:
         room = min(room, run.settings.at_once - dispatch.in_slots(run))
     orders: list[tuple[TaskId, int]] = []
     for _ in range(room):
-        task = _next(run, machine)
+        task = _next(run, machine.cluster, machine.idle_until(run.now))
         if task is None:
             break
         attempt = run.tasks.send(task, machine.id)
@@ -93,11 +112,12 @@ def fill(run: Run, machine: Machine) -> None:
         run.pool.idle[machine.id] = None
 
 
-def _next(run: Run, machine: Machine) -> TaskId | None:
-    if not fits(run, machine.cluster, machine.idle_until(run.now)):
+def _next(run: Run, cluster: int, until: float) -> TaskId | None:
+    if fitting(run, [(cluster, until)]) != [True]:
         return None
     if run.foreseen is None:
         return run.tasks.draw()
     ratios = run.foreseen.law.ratios  # of what tasks took to what was foreseen of them, rising
     sure = ratios[min(len(ratios) - 1, int(SURE * len(ratios)))]
-    return run.tasks.draw(within=investments.idle_seconds(run, machine) / sure)
+    seconds = min(until, _ends_itself(run)) - run.now
+    return run.tasks.draw(within=run.clusters[cluster].line.back(seconds) / sure)
