@@ -9,10 +9,11 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetMachines
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.household.household import HouseholdView
+from bats.master.brain.household.household import HouseholdView, MachineShares
 from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.view import MachineView, RunView
 from bats.master.plain_data import plain
+from bats.master.queries.loans import Loan, loans_of
 from bats.master.queries.question import LiveBag, Question
 from bats.master.store.rows import MachineRow
 
@@ -32,7 +33,12 @@ async def machines(question: Question, want: GetMachines) -> replies.Machines:
                 state, address, why = question.master().waiting(MachineId(one["number"]))
                 one["state"], one["address"] = state or one["state"], one["address"] or address
                 one["reason"] = one["reason"] or why
-    return {"bag": number, "machines": told}
+    borrowed, lent = await question.read(lambda reader: loans_of(reader, number))
+    return {"bag": number, "machines": told, "borrowed": _lines(borrowed), "lent": _lines(lent)}
+
+
+def _lines(loans: list[Loan]) -> list[replies.LoanLine]:
+    return [cast("replies.LoanLine", one._asdict()) for one in loans]
 
 
 def _told(rows: list[MachineRow], at_work: LiveBag | None) -> list[replies.MachineLine]:
@@ -83,11 +89,15 @@ def _owned(
     }
 
 
+def _kind(one: MachineShares) -> str:
+    return one.kind if one.paid_by is None else f"paid by bag {one.paid_by}"
+
+
 def _common(views: Mapping[BagId, RunView], shares: HouseholdView) -> list[replies.OwnedMachines]:
     running = {(bag, one.id): one.running for bag, view in views.items() for one in view.machines}
     told: list[replies.OwnedMachines] = []
-    for kind in dict.fromkeys(one.kind for one in shares.machines):
-        alike = [one for one in shares.machines if one.kind == kind]
+    for kind in dict.fromkeys(map(_kind, shares.machines)):
+        alike = [one for one in shares.machines if _kind(one) == kind]
         had = {bag: sum(one.granted.get(bag, 0) for one in alike) for bag in views}
         told.append(
             {

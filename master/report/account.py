@@ -1,6 +1,7 @@
 """All that a report tells of one bag, gathered from the store; no master need run."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgpack
@@ -18,6 +19,7 @@ from bats.master.brain.views.told.facts import LawFacts
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failure_causes import Failure, failures
+from bats.master.queries.loans import Loan, loans_of
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.report.step_spans import StepSpan, spans
@@ -52,6 +54,8 @@ class Account:
     decisions: list[DecisionRow]
     steps: tuple[StepSpan, ...] = ()  # of a workflow
     law: LawFacts | None = None  # by which runtimes follow from parameters
+    borrowed: Sequence[Loan] = ()  # machines that other bags paid for
+    lent: Sequence[Loan] = ()  # to other bags
 
 
 def account(reader: Reader, number: BagId) -> Account:
@@ -98,6 +102,7 @@ def account(reader: Reader, number: BagId) -> Account:
         reader.decisions(number),
         _steps(reader, bag, seen),
         engine.explain().law,
+        *loans_of(reader, number),
     )
 
 

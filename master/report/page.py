@@ -10,6 +10,8 @@ from typing import Final
 from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId
 from bats.common.money import Money, show
+from bats.common.units import counted
+from bats.master.queries.loans import Loan
 from bats.master.report import step_spans
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
@@ -186,8 +188,32 @@ def _machines(told: Account) -> str:
              "Cost", "Cost of a task")  # fmt: skip
     return (
         f'<h2>Machines</h2><ul class="legend">{legend}</ul>{_scroll("Timeline", drawn)}'
-        f"{_table(heads, rows, numbers=range(1, 9))}"
+        f"{_table(heads, rows, numbers=range(1, 9))}{_loans(told)}"
     )
+
+
+def _loans(told: Account) -> str:
+    """The time of machines that went from bag to bag."""
+    said = []
+    if told.borrowed:
+        payers = sorted({one.paid_by for one in told.borrowed})
+        said.append(f"{_ran(told.borrowed)} on machines paid by {_bags(payers)}, at no charge.")
+    if told.lent:
+        users = sorted({one.used_by for one in told.lent})
+        said.append(
+            f"{_ran(told.lent)} of {_bags(users)} on machines of this bag, in time that it had "
+            "paid and had no use for."
+        )
+    return f"<p>{' '.join(said)}</p>" if said else ""
+
+
+def _ran(loans: Sequence[Loan]) -> str:
+    tasks = sum(one.tasks for one in loans)
+    return f"{counted(tasks, 'task')} ran for {duration(sum(one.seconds for one in loans))}"
+
+
+def _bags(numbers: Sequence[int]) -> str:
+    return "bag " + ", ".join(map(str, numbers))
 
 
 def _tasks(told: Account) -> str:

@@ -253,6 +253,15 @@ class Reader:
             busy[machine] = busy.get(machine, 0.0) + seconds
         return busy
 
+    def ended_on(self, bag: BagId, machines: range) -> list[tuple[MachineId, str, int, float]]:
+        """Tasks of the bag that have ended on each of these: its kind, how many, their seconds."""
+        query = (
+            "SELECT machine, max(cluster), count(*), total(wall_seconds) FROM results "
+            "WHERE id BETWEEN ? AND ? AND machine BETWEEN ? AND ? GROUP BY machine ORDER BY machine"
+        )
+        span = (*database.keys_of(bag), machines.start, machines.stop - 1)
+        return [(MachineId(one), *rest) for one, *rest in self._all(query, *span)]
+
     def left_by(self, bag: BagId, tasks: Sequence[int]) -> Iterator[Result]:
         """The results of these tasks that are done, by rising number; they name what was left."""
         query = f"SELECT {_ATTEMPT} FROM results WHERE outcome = {int(Outcome.DONE)} AND "

@@ -4,9 +4,13 @@ from pathlib import Path
 
 from helpers.service import Make, becomes, eventually, over, results, sweep
 
+from bats.common.messages import BagId
 from bats.master.brain.protocol.numbering import bag_of
 from bats.master.client import Client
+from bats.master.report.account import account
+from bats.master.report.page import html
 from bats.master.service.master import Master
+from bats.master.store.reader import Reader
 
 PRICE = 10**7  # of 90 s
 RENTED = [
@@ -43,6 +47,13 @@ async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
     owners = [bag_of(row["machine"]) for row in await results(client, long)]
     assert owners.count(short) > 10
     assert status["spent"] == PRICE
+    borrowed = (await client.ask("machines", bag=long))["borrowed"]
+    assert [(one["paid_by"], one["used_by"]) for one in borrowed] == [(short, long)]
+    assert borrowed[0]["tasks"] == owners.count(short)
+    assert (await client.ask("machines", bag=short))["lent"] == borrowed
+    with Reader(master.home.folder) as reader:
+        said = f"on machines paid by bag {short}, at no charge"
+        assert said in html(account(reader, BagId(long)))
     await eventually(lambda: not master.snapshot()["workers"])
     master.bags.side_by_side.household.check()
 

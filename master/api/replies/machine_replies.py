@@ -35,9 +35,22 @@ class MachineLine(TypedDict):
     paid_until: NotRequired[float | None]
 
 
+class LoanLine(TypedDict):
+    """A machine that one bag pays for and on which tasks of another have ended, at no charge."""
+
+    machine: int
+    offering: str
+    paid_by: int
+    used_by: int
+    tasks: int
+    seconds: float  # of those tasks
+
+
 class Machines(TypedDict):
     bag: int
     machines: list[MachineLine]
+    borrowed: list[LoanLine]
+    lent: list[LoanLine]
 
 
 class Measures(TypedDict):

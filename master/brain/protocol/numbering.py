@@ -26,6 +26,11 @@ def bag_of(machine: MachineId) -> BagId:
     return BagId(machine // _BLOCK)
 
 
+def block_of(bag: BagId) -> range:
+    """The numbers that its machines may have."""
+    return range(bag * _BLOCK, (bag + 1) * _BLOCK)
+
+
 def within_block(machine: MachineId) -> int:
     """Counts from 1; with its offering's name it is what people call a machine of one bag."""
     return machine % _BLOCK % _OLD

@@ -5,7 +5,8 @@ judges how many there were, `bats pools` tells of those that serve all bags.
 """
 
 import time
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Literal
 
 import click
 
@@ -170,7 +171,24 @@ def _text(facts: Shown, *, quiet: bool) -> str:
     ]
     head = ("machine", "state", "done", "charged", "cost", "address", "because")
     told = table(head, rows) if rows else "The bag has had no machine yet."
-    return "\n\n".join(filter(None, [told, _orphans_in_words(facts, quiet=False, short=True)]))
+    borrowed = _loans(facts["borrowed"], "paid by bag", "paid_by")
+    lent = _loans(facts["lent"], "used by bag", "used_by")
+    return "\n\n".join(
+        filter(None, [told, borrowed, lent, _orphans_in_words(facts, quiet=False, short=True)])
+    )
+
+
+def _loans(
+    loans: Sequence[replies.LoanLine], whose: str, key: Literal["paid_by", "used_by"]
+) -> str:
+    if not loans:
+        return ""
+    title = "Of other bags, at no charge:" if key == "paid_by" else "Lent, at no charge:"
+    rows = [
+        (one["machine"], one["offering"], one[key], one["tasks"], duration(one["seconds"]))
+        for one in loans
+    ]
+    return "\n".join([title, table(("machine", "offering", whose, "tasks", "in all"), rows)])
 
 
 def _orphans_in_words(facts: replies.Orphans | Shown, *, quiet: bool, short: bool = False) -> str:
