@@ -60,14 +60,12 @@ class Loans:
         """After each event of a bag: see what it lends, and what it can use of others'."""
         engine = one.door.engine
         if engine.lends or any(loan.owner == bag for loan in self.lent.values()):
-            spare = engine.spare()
-            for machine in [m for m, loan in self.lent.items() if loan.owner == bag]:
-                still = spare.get(machine)
-                loan = self.lent[machine]
+            for machine, loan in [its for its in self.lent.items() if its[1].owner == bag]:
+                still = engine.spare().get(machine)  # what is taken back may change what is spare
                 until = one.door.began + still.until if still else 0.0
                 if still is None or still.used > loan.used or loan.outlives(until):
                     self.take_back(machine)
-            for machine, (until, used) in spare.items():
+            for machine, (until, used) in engine.spare().items():
                 known = self.lent.get(machine)
                 if known is None or used < known.used:
                     self._lend(bag, one, machine, one.door.began + until, used)
