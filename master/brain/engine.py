@@ -171,7 +171,7 @@ class Engine:
         return tuple(self.run.pool.borrowed)
 
     def fitting(self, machines: Sequence[tuple[int, float]]) -> list[bool]:
-        """Whether a task of it should end on each, of kinds that are lent until then."""
+        """True for each on which a task of it should end, of kinds that are lent until then."""
         return borrowing.fitting(self.run, machines)
 
     def works_on(self, machine: MachineId) -> bool:

@@ -53,7 +53,7 @@ def give_back(run: Run, machine: Machine) -> None:
 
 
 def fitting(run: Run, machines: Sequence[tuple[int, float]]) -> list[bool]:
-    """Whether a task of this bag should end there, of kinds that are lent until then."""
+    """True for each where a task of this bag should end, of kinds that are lent until then."""
     if not run.tasks.ready or not _may_borrow(run):
         return [False] * len(machines)
     latest = _ends_itself(run)
