@@ -13,7 +13,7 @@ from bats.master.brain.household.household import HouseholdView, MachineShares
 from bats.master.brain.protocol.numbering import serves_all
 from bats.master.brain.views.told.view import MachineView, RunView
 from bats.master.plain_data import plain
-from bats.master.queries.loans import Loan, loans_of
+from bats.master.queries.lent_machines import Loan, loans_of
 from bats.master.queries.question import LiveBag, Question
 from bats.master.store.rows import MachineRow
 

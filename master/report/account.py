@@ -19,7 +19,7 @@ from bats.master.brain.views.told.facts import LawFacts
 from bats.master.brain.views.told.view import RunView
 from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failure_causes import Failure, failures
-from bats.master.queries.loans import Loan, loans_of
+from bats.master.queries.lent_machines import Loan, loans_of
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.report.step_spans import StepSpan, spans

@@ -11,7 +11,7 @@ from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId
 from bats.common.money import Money, show
 from bats.common.units import counted
-from bats.master.queries.loans import Loan
+from bats.master.queries.lent_machines import Loan
 from bats.master.report import step_spans
 from bats.master.report.account import Account, account
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
