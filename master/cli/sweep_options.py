@@ -306,8 +306,8 @@ def _each(sweep: "Sweep", retries: int) -> str:
         said.append(f"{show_octets(sweep.memory_bytes)} of memory, killed above that")
     if sweep.pids:
         said.append(f"at most {sweep.pids} processes and threads")
-    said.append("tried again " + ("never" if not retries else f"{retries} times"
-                                  if retries > 1 else "once"))  # fmt: skip
+    times = "once" if retries == 1 else f"{retries} times"
+    said.append(f"tried again {times}" if retries else "never tried again")
     return ", ".join(said) + " if it fails"
 
 

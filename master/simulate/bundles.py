@@ -40,7 +40,7 @@ MOST: Final = 2000  # bundles that may be run ahead in the time that there is
 def number(engine: Engine, known: Known, schedules: Sequence[Schedule]) -> int | None:
     """The number of bundles; None where bundles would not do.
 
-    That is with very many machines, of a workflow, or where much of the work is paid for already.
+    That is with very many machines, or where much of the work is paid for already.
     """
     slots = sum(
         min(engine.limit(k), known.unfinished) * offering.slots
@@ -48,7 +48,7 @@ def number(engine: Engine, known: Known, schedules: Sequence[Schedule]) -> int |
         if engine.runtimes()[k]
     )
     wanted = max(BUNDLES, EACH * slots)
-    if known.steps or wanted > min(MOST, known.unfinished):
+    if wanted > min(MOST, known.unfinished):
         return None
     least = min(schedule.budget for schedule in schedules)
     return wanted if _still_paid(engine, known) < least * PAID else None

@@ -28,7 +28,6 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.distributions import Draws, possible
 from bats.master.brain.prediction.predictors import predict
-from bats.master.brain.prediction.workflow_rollout import drawn_by_step
 from bats.master.brain.protocol.commands import Foretell
 from bats.master.brain.protocol.events import Foretold
 from bats.master.brain.views.forecast import Known, foretold
@@ -53,12 +52,18 @@ _UNKNOWN_TAIL: Final = 0.5  # of a mean: what a task beyond all that is known ta
 def foretell(engine: Engine, asked: Foretell) -> Foretold:
     """Run each of the schedules ahead; none are told if nothing is known of the bag.
 
+    Not those of a workflow: of steps that are not known runs differ by more than an engine's
+    decisions do, and hundreds of rollouts tell that better than nine runs of an engine.
+
     A first look, with the money that each was planned with, tells a price that should do and which
     of them can be believed; the second is with that price for a limit, as it will be.
     """
     known = engine.foreknown()
     if not known.runtimes:
         return Foretold(())
+    if known.workflow:
+        tell = _at_a_glance if known.decided else _by_rollouts
+        return Foretold(tell(engine, asked.schedules))
     bundled = None
     if known.unfinished > MOST_TASKS:
         bundled = bundles.number(engine, known, asked.schedules)
@@ -108,6 +113,13 @@ def _at_a_glance(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedul
     return tuple(_with_its_room(one) for one in told)
 
 
+def _by_rollouts(engine: Engine, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    """With what they cost if nothing limits it: that becomes their limit, and mostly suffices."""
+    asked = [replace(q, means=None, budget=None) for q in engine.questions(schedules)]
+    bounds = [replace(predict(one), chance_in_budget=one.confidence) for one in asked]
+    return tuple(map(_with_its_room, foretold(schedules, bounds)))
+
+
 def _with_its_room(schedule: Schedule) -> Schedule:
     """At most what it was planned with: of that a run keeps room for error."""
     if schedule.bounds is None:
@@ -141,7 +153,7 @@ def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
     left = math.inf if known.due_at is None else known.due_at - known.now
     bounds = Bounds(
         CONFIDENCE,
-        max(_bound(times, stratified=not known.steps), median(times) * (1 + NOISE)),
+        max(_bound(times), median(times) * (1 + NOISE)),
         cost,
         _chance([end.sufficed for end in ends]),
         1.0 if known.due_at is None else _chance([e.done and e.seconds <= left for e in ends]),
@@ -162,13 +174,11 @@ def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
     )
 
 
-def _bound(rising: Sequence[float], *, stratified: bool) -> float:
+def _bound(rising: Sequence[float]) -> float:
     """The time within which a run ends with confidence.
 
     A run of each stratum stands for the middle of its stratum: the last of nine for 94 %.
     """
-    if not stratified:
-        return rising[_place(rising)]
     place = min(len(rising) - 1.0, CONFIDENCE * len(rising) - 0.5)
     below = int(place)
     above = min(len(rising) - 1, below + 1)
@@ -190,9 +200,6 @@ def _chance(seen: Sequence[bool]) -> float:
 
 def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
     """Canonical runtimes of all tasks, and lines to the clusters, for each run."""
-    if known.steps:
-        yield from _workflows(known, rng)
-        return
     expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
     sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
     varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
@@ -226,19 +233,6 @@ def _possible(known: Known, sample: Floats, rng: Generator) -> Draws:
 def _wide(columns: Floats, atoms: int) -> Floats:
     """With the last column repeated: atoms without weight."""
     return np.pad(columns, ((0, 0), (0, atoms - columns.shape[1])), mode="edge")
-
-
-def _workflows(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
-    """Likewise of a workflow, whose steps are drawn each by itself."""
-    samples = [sample for _, sample in known.steps]
-    step_of = np.repeat(np.arange(len(samples)), [tasks for tasks, _ in known.steps])
-    drawn = drawn_by_step(step_of, samples, RUNS, rng)
-    for run in range(RUNS):
-        bag = drawn[:, run]
-        for task, tau in known.longer_than.items():
-            if bag[task] <= tau:
-                bag[task] = tau + _UNKNOWN_TAIL * max(bag[task], tau) * float(rng.exponential())
-        yield bag, tuple(_drawn(line, rng) for line in known.lines)
 
 
 def _longer_than(tau: float, row: Draws, rng: Generator) -> float:

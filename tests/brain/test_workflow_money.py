@@ -14,7 +14,9 @@ from bats.master.brain.books.taskbook import TaskBook, TaskState
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.graphs.parallelism import at_most, exact
 from bats.master.brain.graphs.ranks import longest_way, upward
+from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.schedules import Schedule
+from bats.master.brain.prediction.predictors import Question, predict
 from bats.master.brain.prediction.workflow_rollout import Hired, OrderLeft, Place, rollouts
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Chosen, Event
@@ -239,8 +241,8 @@ def rolled(children: list[list[int]], places: int, seconds: float = 10.0) -> tup
         for child in below:
             waits[child] += 1
     order = OrderLeft([0] * len(children), children, waits, [[seconds] * 50])
-    hired = [Hired(offering("m", 1, atu=25.0), 0.0, 0) for _ in range(places)]
-    makespans, costs = rollouts(order, [Place(k, 1.0, 0.0) for k in range(places)], hired, 1)
+    hired = [Hired(offering("m", 1, atu=25.0)) for _ in range(places)]
+    makespans, costs = rollouts(order, [Place(k, 0, 1.0) for k in range(places)], hired, 1)
     return max(makespans), max(costs)
 
 
@@ -264,18 +266,52 @@ def test_a_machine_that_waits_longer_than_its_paid_time_is_not_paid_for_that() -
 
 
 def test_what_runs_already_is_waited_for_and_needs_no_place() -> None:
-    order = OrderLeft([0, 0], [[1], []], [0, 1], [[10.0] * 50], [(0, 7.0)])
-    makespans, costs = rollouts(
-        order, [Place(0, 2.0, 0.0)], [Hired(offering("m", 0), 0.0, 0)], seed=1
-    )
-    assert set(makespans) == {27.0}
+    order = OrderLeft([0, 0], [[1], []], [0, 1], [[10.0] * 50], [(0, 1, 3.0)], [2.0, 1.0])
+    makespans, costs = rollouts(order, [Place(0, 0, 2.0)], [Hired(offering("m", 0))], seed=1)
+    assert set(makespans) == {7.0 + 20.0}
     assert set(costs) == {NOTHING}
+
+
+def test_a_machine_that_left_in_a_lull_comes_back_after_its_start_and_is_paid_anew() -> None:
+    """A task of 10 s, one of 60 s, then two side by side: the second machine has left by then."""
+    order = OrderLeft([0, 1, 0, 0], [[1], [2, 3], [], []], [0, 1, 1, 1], [[10.0] * 50, [60.0] * 50])
+    there = Hired(offering("m", 1, atu=25.0), standing=True, paid=25.0, start_seconds=4.0)
+    makespans, costs = rollouts(order, [Place(k, 0, 1.0) for k in range(2)], [there, there], seed=1)
+    assert set(makespans) == {70.0 + 4.0 + 10.0}
+    assert set(costs) == {3 * 10**9 + 10**9}
+
+
+def test_how_long_what_runs_may_last_yet_is_drawn_and_told_in_the_bound() -> None:
+    sample = [float(10 + k) for k in range(20)]
+    order = OrderLeft([0], [[]], [0], [sample], [(0, 0, 15.5)], [1.0])
+    place, machine = Place(0, 0, 1.0, busy=True), Hired(offering("m", 0), standing=True)
+    makespans, _ = rollouts(order, [place], [machine], seed=1)
+    assert min(makespans) >= 16.0 - 15.5
+    assert len(set(makespans)) > 3
+    assert max(makespans) > 5
+
+
+def test_time_and_price_told_of_a_workflow_hold_together_in_so_many_runs() -> None:
+    """The longest of two makes the time, both the price."""
+    mixed = [float(k) for k in range(1, 41)]
+    order = OrderLeft([0, 1], [[], []], [0, 0], [mixed, mixed], [], [1.0])
+    offerings = (offering("m", 1, atu=1.0),)
+    question = Question(
+        tuple(Cluster(one, 20.0, 2) for one in offerings), ([20.0],), 2, (2,), order=order, seed=1
+    )
+    told = predict(question)
+    hired = [Hired(offerings[0])] * 2
+    makespans, costs = rollouts(order, [Place(k, 0, 1.0) for k in range(2)], hired, 1)
+    both = [
+        m <= told.makespan_seconds and c <= told.cost for m, c in zip(makespans, costs, strict=True)
+    ]
+    assert 0.9 <= sum(both) / len(both) <= 0.93
 
 
 def test_the_same_seed_rolls_the_same_runs() -> None:
     def once() -> tuple[list[float], list[Money]]:
         order = OrderLeft([0] * 8, [[] for _ in range(8)], [0] * 8, [[1.0, 5.0, 9.0, 2.0]])
-        return rollouts(order, [Place(0, 1.0, 0.0)], [Hired(offering("m", 1), 0.0, 0)], seed=3)
+        return rollouts(order, [Place(0, 0, 1.0)], [Hired(offering("m", 1))], seed=3)
 
     assert once() == once()
 

@@ -112,7 +112,7 @@ def test_a_run_short_of_what_was_told_is_given_more_and_ends() -> None:
 @pytest.mark.parametrize("runs", [5, 9, 25, 100])
 def test_of_a_stratified_sample_nine_of_ten_lie_within_the_bound(runs: int) -> None:
     middles = [(k + 0.5) / runs for k in range(runs)]
-    assert _bound(middles, stratified=True) == pytest.approx(0.9)
+    assert _bound(middles) == pytest.approx(0.9)
 
 
 def test_offers_rise_in_price_and_fall_in_time_and_each_tells_its_bounds() -> None:

@@ -249,7 +249,7 @@ def test_a_rescue_file_leaves_out_what_is_done(tmp_path: Path) -> None:
         ("JOB A work.sub\nPARENT A CHILD B\n", "line 2: there is no node 'B' above."),
         ("JOB A work.sub\nJOB A work.sub\n", "line 2: the node A is given before, in line 1."),
         ("JOBS A work.sub\n", "line 1: 'JOBS' is no command of DAGMan that is known."),
-        ("JOB A none.sub\n", "none.sub is not there"),
+        ("JOB A work.sub\nJOB B none.sub\n", "flow.dag, line 2: the submit description"),
         ("JOB A {\nexecutable = x\nqueue 3\n}\n", "line 3: `queue 3` starts several processes"),
         ("JOB A work.sub\nJOB B work.sub\nPARENT A CHILD B\nPARENT B CHILD A\n", "A -> B -> A"),
         ("JOB A work.sub DONE\n", "every node is done"),

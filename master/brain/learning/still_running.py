@@ -77,6 +77,29 @@ def imputed(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> 
     return known
 
 
+def ends_drawn(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> list[float]:
+    """One way in which those that run may end, in their order; something must be done.
+
+    Each takes as long as one of those that take longer, done or drawn before it, or longer than all
+    of them, with equal chances: so a share goes to the right, as by Efron. How steep the tail is
+    is drawn from its posterior.
+    """
+    known = sorted(done)
+    theta = _mean_excess(known, elapsed)
+    ended = max(1, sum(t > known[(len(known) - 1) // 2] for t in known))
+    theta *= ended / rng.gamma(ended + 1)
+    ends = [0.0] * len(elapsed)
+    for k in sorted(range(len(elapsed)), key=elapsed.__getitem__, reverse=True):
+        first = bisect_right(known, elapsed[k])
+        at = first + int(rng.integers(len(known) - first + 1))
+        if at < len(known):
+            ends[k] = known[at]
+        else:
+            ends[k] = max(elapsed[k], known[-1]) + theta * float(rng.exponential())
+        insort(known, ends[k])
+    return ends
+
+
 def _mean_excess(done: Sequence[float], elapsed: Sequence[float]) -> float:
     """The mean of an exponential tail: all time spent beyond its beginning, over those that end."""
     u = done[(len(done) - 1) // 2]

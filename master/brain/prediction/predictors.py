@@ -198,29 +198,35 @@ def resampling(question: Question) -> Bounds:
 
 
 def _in_order(question: Question, order: OrderLeft) -> Bounds:
-    """A workflow's bounds: its order holds machines up that a bag would keep busy."""
-    base = max(range(len(question.mix)), key=lambda i: len(question.samples[i]))
+    """A workflow's bounds: its order holds machines up that a bag would keep busy.
+
+    They are as far out as lets so many runs keep both: who runs out of money is late as well.
+    """
     machines = [i for i, a in enumerate(question.mix) for _ in range(a)]
     there = _places(question, machines)
     places, hired = [], []
     for number, i in enumerate(machines):
         cluster, standing = question.clusters[i], there.get(number)
-        own = question.samples[i] or question.samples[base]
-        factor = (
-            math.fsum(own)
-            / len(own)
-            / (math.fsum(question.samples[base]) / len(question.samples[base]))
+        paid = 0.0
+        if standing is not None:
+            paid = standing.atus * cluster.offering.atu_seconds - standing.uptime_seconds
+        hired.append(
+            Hired(
+                cluster.offering,
+                standing is not None,
+                max(0.0, paid),
+                cluster.start_seconds,
+                cluster.boot_seconds,
+            )
         )
-        ready = cluster.start_seconds if standing is None else 0.0
-        uptime, atus = (0.0, 0) if standing is None else (standing.uptime_seconds, standing.atus)
-        hired.append(Hired(cluster.offering, uptime, atus))
-        rests = standing.busy_seconds if standing is not None else (ready,) * cluster.offering.slots
-        places += [Place(number, factor, rest) for rest in rests]
+        rests = (0.0,) * cluster.offering.slots if standing is None else standing.busy_seconds
+        places += [Place(number, i, order.factors[i], busy=rest > 0) for rest in rests]
     makespans, costs = rollouts(order, places, hired, question.seed, quick=question.quick)
+    runs, budget, deadline = len(makespans), question.budget, question.deadline_seconds
+    both = sorted(map(max, _ranks(makespans), _ranks(costs)))
+    at = both[min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)]
     makespans.sort()
     costs.sort()
-    runs, budget, deadline = len(makespans), question.budget, question.deadline_seconds
-    at = min(runs - 1, math.ceil(question.confidence * (runs + 1)) - 1)
     capped = costs if budget is None else [min(cost, budget) for cost in costs]
     return Bounds(
         question.confidence,
@@ -231,6 +237,14 @@ def _in_order(question: Question, order: OrderLeft) -> Bounds:
         makespans[(runs - 1) // 2],
         capped[(runs - 1) // 2],
     )
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """The place of each among all, rising."""
+    ranks = [0] * len(values)
+    for rank, k in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        ranks[k] = rank
+    return ranks
 
 
 PREDICTORS: Final[dict[str, Predictor]] = {"theory": theory, "resampling": resampling}

@@ -21,7 +21,7 @@ from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.predictors import Question, Standing, predict
 from bats.master.brain.views.known_runtimes import known_runtimes, longer_than
-from bats.master.brain.views.order.order_left import order_left, step_samples
+from bats.master.brain.views.order.order_left import order_left
 from bats.master.brain.views.outlook import pace
 from bats.master.brain.views.readonly import (
     MachineState,
@@ -215,7 +215,7 @@ class Known:
     spent: Money
     budget: Money | None  # the user's own
     due_at: float | None
-    steps: tuple[tuple[int, tuple[float, ...]], ...] = ()  # of a workflow: tasks, known runtimes
+    workflow: bool = False
     expected: tuple[float, ...] = ()  # of each task that is not done, by a law; 0.0 of the others
     ratios: tuple[float, ...] = ()  # of runtimes to what the law expects of them
 
@@ -244,7 +244,7 @@ def foreknown(run: RunView) -> Known:
         run.provisioner.time.spent(run),
         run.choice.budget,
         run.due_at,
-        _steps(run),
+        run.settings.graph is not None,
         *_by_law(run),
     )
 
@@ -258,16 +258,6 @@ def _by_law(run: RunView) -> tuple[tuple[float, ...], tuple[float, ...]]:
         for seconds, state in zip(run.foreseen.seconds.tolist(), run.tasks.states, strict=True)
     )
     return tuple(expected), run.foreseen.law.ratios
-
-
-def _steps(run: RunView) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    graph = run.settings.graph
-    if graph is None or run.steps is None:
-        return ()
-    samples = step_samples(run, run.steps, graph)
-    return tuple(
-        (step.tasks, tuple(sample)) for step, sample in zip(graph.steps, samples, strict=True)
-    )
 
 
 def _earlier(run: RunView) -> tuple[tuple[float, ...], float]:

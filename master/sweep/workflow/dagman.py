@@ -219,6 +219,9 @@ def _described(
     if node.file in reader.descriptions:
         return known.setdefault(node.file, reader.descriptions[node.file])
     path = folder / node.folder / node.file
+    if not path.exists():
+        where = f"{reader.path}, line {node.line}"
+        raise UsageError(f"{where}: the submit description {path} is not there.")
     if str(path) not in known:
         known[str(path)] = read_description(path)
     return known[str(path)]

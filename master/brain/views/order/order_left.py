@@ -3,11 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from bats.master.brain.learning.still_running import completed
 from bats.master.brain.prediction.workflow_rollout import OrderLeft
-from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.views import investments
-from bats.master.brain.views.readonly import RunView, StepsView, TaskState
+from bats.master.brain.views.readonly import RunView, TaskState
 
 
 def order_left(run: RunView) -> OrderLeft | None:
@@ -39,29 +37,28 @@ def order_left(run: RunView) -> OrderLeft | None:
             for k in behind:
                 waits[k] += 1
     return OrderLeft(
-        step, children, waits, step_samples(run, run.steps, graph), _running(run, place)
+        step,
+        children,
+        waits,
+        [run.steps.sample(k, run.to_canonical) for k in range(len(graph.steps))],
+        _running(run, place),
+        _factors(run),
     )
 
 
-def step_samples(run: RunView, steps: StepsView, graph: Graph) -> list[list[float]]:
-    """The runtimes of each step, completed by those of its tasks that still run."""
-    starts = graph.starts()
-    elapsed: list[list[float]] = [[] for _ in graph.steps]
-    for machine in run.pool.alive():
-        for task, attempt in machine.active.items():
-            tau = run.to_canonical(machine.cluster, run.now - attempt.since)
-            elapsed[bisect_right(starts, task) - 1].append(tau)
-    done = [steps.sample(k, run.to_canonical) for k in range(len(graph.steps))]
-    return [
-        completed(known, running) if known else []
-        for known, running in zip(done, elapsed, strict=True)
-    ]
+def _running(run: RunView, place: Mapping[int, int]) -> list[tuple[int, int, float]]:
+    """Tasks that run, each on the machine that should end it first."""
+    found = []
+    for task, copies in run.tasks.running.items():
+        if task in place:
+            copy = min(copies, key=lambda one: investments.estimate_of(run, one)[0])
+            cluster = run.pool.machines[copy.machine].cluster
+            tau = run.to_canonical(cluster, run.now - copy.since)
+            found.append((place[task], cluster, max(tau, run.outlasted(task))))
+    return found
 
 
-def _running(run: RunView, place: Mapping[int, int]) -> list[tuple[int, float]]:
-    """Tasks that run, and what the first copy of each should have left."""
-    return [
-        (place[task], min(investments.estimate_of(run, copy)[0] for copy in copies))
-        for task, copies in run.tasks.running.items()
-        if task in place
-    ]
+def _factors(run: RunView) -> list[float]:
+    """Of each cluster: what a task of mean length takes there, to what it takes canonically."""
+    mean = run.canonical.mean_done if run.canonical.count else 1.0
+    return [c.line.convert(mean) / mean for c in run.clusters]
