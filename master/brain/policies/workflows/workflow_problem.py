@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from bats.common.money import Money
+from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster
-from bats.master.brain.prediction.workflow_rollout import ALONE, AMONG, FEW, WIDELY
+from bats.master.brain.prediction.workflow_rollout import ALONE, AMONG, FEW, WIDELY, OrderLeft
 from bats.master.brain.probability.histogram import Histogram, from_samples
 from bats.master.brain.probability.rented_machines import Rented
 from bats.master.brain.probability.stages import Order
@@ -19,16 +20,17 @@ from bats.master.brain.views.readonly import MachineState, RunView
 def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowProblem | None:
     """The tasks that are left, by what is known of their steps; None if nothing is known yet."""
     left = order_left(run)
-    known = [seconds for sample in left.samples for seconds in sample] if left else []
-    if left is None or not known:
+    if left is None or not any(left.samples):
         return None
+    samples = _completed(left)
+    known = [seconds for sample in samples for seconds in sample]
     parents: list[list[int]] = [[] for _ in left.step]
     for task, children in enumerate(left.children):
         for child in children:
             parents[child].append(task)
     usual = sum(known) / len(known)
     runtimes: list[list[Histogram]] = []
-    for sample in left.samples:
+    for sample in samples:
         canonical = _possible(sample, usual)
         runtimes.append(
             [canonical.scaled(max(0.0, c.line.convert(usual)) / usual) for c in run.clusters]
@@ -41,9 +43,29 @@ def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowPro
         Money(max(0, prospects.money_left(run))),
         float("inf") if deadline is None else max(1e-3, deadline - run.now),
         there=_there(run),
-        running=left.running,
+        running=[
+            (task, left.factors[cluster] * _rest(samples[left.step[task]] or known, tau))
+            for task, cluster, tau in left.running
+        ],
         seed=run.settings.seed,
     )
+
+
+def _completed(left: OrderLeft) -> list[list[float]]:
+    """The runtimes of each step, completed by those of its tasks that still run."""
+    running: list[list[float]] = [[] for _ in left.samples]
+    for task, _, tau in left.running:
+        running[left.step[task]].append(tau)
+    return [
+        completed(done, taus) if done else []
+        for done, taus in zip(left.samples, running, strict=True)
+    ]
+
+
+def _rest(sample: Sequence[float], tau: float) -> float:
+    """What a task that has run for so long should have left."""
+    longer = [seconds for seconds in sample if seconds > tau]
+    return fmean(longer) - tau if longer else 0.0
 
 
 def _there(run: RunView) -> list[Rented]:
