@@ -1,6 +1,7 @@
 """Money that goes while nothing comes of it: the run is paused before the budget is gone."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from helpers.workbench import HOUR, MINUTE, offering, settings
@@ -9,6 +10,7 @@ from bats.common.messages import TaskId
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.protocol.events import Resumed
+from bats.master.brain.protocol.graph import Step, graph
 from bats.master.simulate.driver import NEVER, Conditions, History, Simulation
 
 
@@ -35,6 +37,18 @@ def test_a_task_that_hangs_pauses_the_bag_long_before_the_budget_is_gone() -> No
     assert "the longest task so far took 1 min 0 s, and 1 runs" in run.pause.reason
     assert run.ledger.settled < run.settings.budget * 0.6
     assert not run.pool.alive()
+
+
+def test_the_first_tasks_of_a_step_are_no_standstill_however_short_those_before_were() -> None:
+    of = graph([Step("short", 30), Step("long", 4)], barriers=[(0, 1)])
+    kind = offering("a", "0.01", atu=1.0, machines=4)
+    simulation = Simulation(
+        replace(settings(34, kind, budget=120), graph=of),
+        lambda task, _: 0.02 if task < 30 else 1000.0,
+        Conditions(),
+    )
+    simulation.run()
+    assert simulation.engine.run.outcome is BagOutcome.COMPLETE
 
 
 def test_tasks_that_all_hang_pause_the_bag_in_its_sample() -> None:

@@ -62,7 +62,7 @@ def _hanging(run: Run) -> str:
     # One that was stopped was long already: it gets its time when it runs again.
     longest = max(longest, *(seconds for _, seconds in run.tasks.stopped.values()), 0.0)
     running = [seconds for seconds, _ in _running(run)]
-    if not longest or not running:
+    if not longest or not running or _of_unknown_steps(run):
         return ""
     atu = max(c.offering.atu_seconds for c in run.clusters if run.pool.living[c.index])
     since = min(*running, run.now - run.progress.ended_last)
@@ -71,6 +71,21 @@ def _hanging(run: Run) -> str:
     return (
         f"nothing has ended for {in_words(since)}, the longest task so far took "
         f"{in_words(longest)}, and {len(running)} run{'s' if len(running) == 1 else ''}"
+    )
+
+
+def _of_unknown_steps(run: Run) -> bool:
+    """True if a task runs of a step of which none has ended: others do not tell how long it takes.
+
+    The budget bounds what it may cost, as it does for the first tasks of all.
+    """
+    order = run.tasks.order
+    if order is None or run.steps is None:
+        return False
+    return any(
+        not run.steps.count(order.step_of(task))
+        for machine in run.pool.alive()
+        for task in machine.active
     )
 
 
