@@ -17,7 +17,13 @@ from bats.master.brain.graphs.ranks import longest_way, upward
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.predictors import Question, predict
-from bats.master.brain.prediction.workflow_rollout import Hired, OrderLeft, Place, rollouts
+from bats.master.brain.prediction.workflow_rollout import (
+    Hired,
+    OrderLeft,
+    Place,
+    drawn,
+    rollouts,
+)
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Chosen, Event
 from bats.master.brain.protocol.graph import Step, graph, worked_off
@@ -289,6 +295,14 @@ def test_how_long_what_runs_may_last_yet_is_drawn_and_told_in_the_bound() -> Non
     assert min(makespans) >= 16.0 - 15.5
     assert len(set(makespans)) > 3
     assert max(makespans) > 5
+
+
+def test_tasks_of_a_step_that_runs_for_long_are_held_to_take_as_long_as_those_that_run() -> None:
+    """None of the second step has ended; one has run for a hundred times the first's runtimes."""
+    order = OrderLeft([1, 1], [[], []], [0, 0], [[1.0] * 9, []], [(0, 0, 100.0)], [1.0])
+    seconds = drawn(order, 200, np.random.default_rng(1))
+    assert seconds[0].min() >= 100.0
+    assert np.median(seconds[1]) > 80.0
 
 
 def test_time_and_price_told_of_a_workflow_hold_together_in_so_many_runs() -> None:

@@ -134,6 +134,9 @@ def drawn(order: OrderLeft, runs: int, rng: Generator) -> NDArray[np.float64]:
             means = math.fsum(sample) / n * np.exp(rng.normal(0.0, ALONE / math.sqrt(n), runs))
         else:
             means = average * np.exp(rng.normal(-(WIDELY**2) / 2, WIDELY, runs))
+        if step in running:  # they tell how long those beside them take at least
+            least = max(tau for _, tau in running[step])
+            means = np.where(means > least, means, least * (1 + YET * rng.exponential(size=runs)))
         seconds[tasks] = means * np.exp(rng.normal(0.0, AMONG, (tasks.size, runs)))
         for task, tau in running.get(step, ()):
             yet = YET * np.maximum(seconds[task], tau) * rng.exponential(size=runs)
