@@ -63,7 +63,7 @@ def _completed(left: OrderLeft) -> list[list[float]]:
 
 
 def _rest(sample: Sequence[float], tau: float) -> float:
-    """What a task that has run for so long should have left."""
+    """The time that a task that has run for so long should have left."""
     longer = [seconds for seconds in sample if seconds > tau]
     return fmean(longer) - tau if longer else 0.0
 
