@@ -305,6 +305,13 @@ def test_tasks_of_a_step_that_runs_for_long_are_held_to_take_as_long_as_those_th
     assert np.median(seconds[1]) > 80.0
 
 
+def test_a_workflow_all_of_whose_ready_tasks_run_still_takes_its_time() -> None:
+    order = OrderLeft([0, 0], [[1], []], [0, 1], [[10.0] * 9], [(0, 0, 4.0)], [1.0])
+    clusters = (Cluster(offering("m", 1, atu=1.0), 10.0, 1),)
+    question = Question(clusters, ([10.0],), 0, (1,), order=order)
+    assert predict(question).makespan_seconds >= 16.0
+
+
 def test_time_and_price_told_of_a_workflow_hold_together_in_so_many_runs() -> None:
     """The longest of two makes the time, both the price."""
     mixed = [float(k) for k in range(1, 41)]

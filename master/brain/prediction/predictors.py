@@ -92,9 +92,10 @@ def predict(question: Question, predictor: str = "resampling") -> Bounds:
             f"no predictor is called {predictor!r}; there are {', '.join(PREDICTORS)}"
         ) from None
     bought = [i for i, a in enumerate(question.mix) if a > 0]
-    if question.tasks == 0 or not bought:
-        done = 0.0 if question.tasks == 0 else math.inf
-        chance = 1.0 if question.tasks == 0 else 0.0
+    left = question.tasks if question.order is None else len(question.order.step)
+    if left == 0 or not bought:
+        done = 0.0 if left == 0 else math.inf
+        chance = 1.0 if left == 0 else 0.0
         return Bounds(question.confidence, done, NOTHING, chance, chance, done, NOTHING)
     without = [question.clusters[i].offering.name for i in bought if not question.samples[i]]
     if without:
