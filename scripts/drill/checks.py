@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -294,9 +295,16 @@ def _reservations_kept(account: Account) -> tuple[int, list[str]]:
 def _masters_live(account: Account) -> tuple[int, list[str]]:
     log = account.bed.master_log.read_text()
     wrong = list(account.bed.deaths)
-    bad = ("Traceback", "broken by a bug", "fleet loop failed", "could not be taken in")
-    wrong += [line[:300] for line in log.splitlines() if any(words in line for words in bad)]
+    wrong += [_around(found) for line in log.splitlines() if (found := _OF_A_BUG.search(line))]
     return len(log.splitlines()), wrong
+
+
+_OF_A_BUG: Final = re.compile("Traceback|broken by a bug|fleet loop failed|could not be taken in")
+
+
+def _around(found: re.Match[str]) -> str:
+    """What machines wrote stands in one long line: that it is of a bug says its middle."""
+    return found.string[max(0, found.start() - 200) : found.end() + 1200]
 
 
 CHECKS: Final[dict[str, Callable[[Account], tuple[int, list[str]]]]] = {
