@@ -95,6 +95,16 @@ async def test_a_pool_spends_no_more_than_its_limit_of_the_day(tmp_path: Path) -
         await client.ask("cancel", bag=bag)
 
 
+async def test_a_bag_that_pays_for_machines_itself_is_taken_beside_a_pool_with_a_limit(
+    tmp_path: Path,
+) -> None:
+    """The limit of a pool holds no bag, and none is refused for it."""
+    async with a_pool(tmp_path, replace(LAB, per_day=money("0.06"))) as (_, client):
+        own = replace(SMALL, name=ClusterName("own"))
+        bag = await submit(client, 1, "true", offerings=[asdict(own)], budget=money("1"))
+        assert (await over(client, bag))["state"] == "complete"
+
+
 async def test_a_master_that_was_killed_takes_up_its_pool_with_its_machines(
     killable: Make, tmp_path: Path
 ) -> None:

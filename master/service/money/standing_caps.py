@@ -104,11 +104,13 @@ class StandingCaps:
     def refusal(self, bag: Bag) -> str:
         """The reason why the bag can never begin under the caps that stand; "" if it can."""
         paid = [one for one in bag.settings.offerings if not one.free]
-        if not paid or not self.file.caps:
+        of_user = [one for one in self.file.caps if one.user in ("", bag.user)]
+        if not paid or not of_user:
             return ""
         currency = bag.settings.currency
-        held = [one for one in self.file.caps if one.holds(bag.user, currency)]
-        if not held and (other := {one.currency for one in self.file.caps}):
+        held = [one for one in of_user if one.currency == currency]
+        if not held:
+            other = {one.currency for one in of_user}
             return (
                 f"The caps of this master are in {', '.join(sorted(other))} and this bag's "
                 f"machines are paid in {currency}: no cap would hold it. Give its clouds file "
