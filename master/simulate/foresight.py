@@ -22,7 +22,7 @@ from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.experience import completed_by
 from bats.master.brain.learning.regression import Line
-from bats.master.brain.learning.still_running import imputed
+from bats.master.brain.learning.still_running import ends_drawn
 from bats.master.brain.planning.believable import NOISE, believable
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
@@ -220,8 +220,8 @@ def _possible(known: Known, sample: Floats, rng: Generator) -> Draws:
     if known.ratios or not elapsed:
         return possible(sample, STRATUM * RUNS, rng)
     parts = [
-        possible(np.array(completed_by(one, *known.earlier)), STRATUM, rng)
-        for one in (imputed(known.done, elapsed, rng) for _ in range(RUNS))
+        possible(np.array(completed_by(sorted(one), *known.earlier)), STRATUM, rng)
+        for one in ([*known.done, *ends_drawn(known.done, elapsed, rng)] for _ in range(RUNS))
     ]
     atoms = max(part.values.shape[1] for part in parts)
     return Draws(

@@ -53,8 +53,8 @@ def completed(done: Sequence[float], elapsed: Sequence[float]) -> list[float]:
     return [float(mean) for mean in np.diff(at) * n / upto[-1]]
 
 
-def imputed(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> list[float]:
-    """Runtimes as `completed`, where each running task has one that it may come to (Rubin 1987).
+def ends_drawn(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> list[float]:
+    """One way in which those that run may end, in their order; something must be done (Rubin 1987).
 
     The means of `completed` say nothing of how little is known: a sample that is drawn so several
     times does. A running task ends like one of those known to take longer or, as likely as like
@@ -67,36 +67,16 @@ def imputed(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> 
     differ = longest > known[0] * (1 + 2 * ROUNDING)
     beyond = math.fsum(tau - longest for tau in elapsed if tau > longest)
     theta = (_mean_excess(known, elapsed) + beyond) / float(rng.gamma(2.0))
-    for tau in sorted(elapsed, reverse=True):
+    ends = [0.0] * len(elapsed)
+    for task in sorted(range(len(elapsed)), key=elapsed.__getitem__, reverse=True):
+        tau = elapsed[task]
         at = min(bisect_right(known, tau), len(known) - 1)
         k = at + int(rng.integers(len(known) - at + differ))
         if tau > longest or k == len(known):
-            insort(known, max(tau, longest) + theta * float(rng.exponential()))
+            ends[task] = max(tau, longest) + theta * float(rng.exponential())
         else:
-            insort(known, known[k])
-    return known
-
-
-def ends_drawn(done: Sequence[float], elapsed: Sequence[float], rng: Generator) -> list[float]:
-    """One way in which those that run may end, in their order; something must be done.
-
-    Each takes as long as one of those that take longer, done or drawn before it, or longer than all
-    of them, with equal chances: so a share goes to the right, as by Efron. How steep the tail is
-    is drawn from its posterior.
-    """
-    known = sorted(done)
-    theta = _mean_excess(known, elapsed)
-    ended = max(1, sum(t > known[(len(known) - 1) // 2] for t in known))
-    theta *= ended / rng.gamma(ended + 1)
-    ends = [0.0] * len(elapsed)
-    for k in sorted(range(len(elapsed)), key=elapsed.__getitem__, reverse=True):
-        first = bisect_right(known, elapsed[k])
-        at = first + int(rng.integers(len(known) - first + 1))
-        if at < len(known):
-            ends[k] = known[at]
-        else:
-            ends[k] = max(elapsed[k], known[-1]) + theta * float(rng.exponential())
-        insort(known, ends[k])
+            ends[task] = known[k]
+        insort(known, ends[task])
     return ends
 
 
