@@ -128,7 +128,8 @@ def lognormal(mean: float, k: int) -> Callable[[TaskId, int], float]:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+# Of 33 a machine that is taken back leads to the end of another loan of its owner.
+@pytest.mark.parametrize("seed", [*range(4), 33])
 def test_bags_that_lend_each_other_all_end_within_their_budgets(seed: int) -> None:
     rng = random.Random(seed)
     slots = rng.choice([1, 2, 4])
