@@ -190,6 +190,7 @@ class Choose(OfBag[replies.Chosen]):
     budget: Money | None = None
     cushion: Money | None = None
     deadline_seconds: float | None = None
+    strategy: str = ""  # for unreliable machines, instead of a schedule
 
 
 @dataclass(frozen=True)

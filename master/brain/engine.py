@@ -330,6 +330,11 @@ class Engine:
         """Its unreliable and its reliable machines, by what is known of them by now."""
         return known_pools(self.run)
 
+    def strategy(self) -> str:
+        """The strategy for unreliable machines that it goes by; "" if it has none."""
+        pools = self.run.replicator.pools()
+        return "" if pools is None else pools.strategy(self.run)
+
     def promised(self) -> tuple[Schedule, ...]:
         """The schedules on offer, and what is done instead if a limit decided."""
         return forecast.promised(self.run)

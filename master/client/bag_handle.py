@@ -106,10 +106,14 @@ class Bag:
         *,
         budget: str | float | None = None,
         deadline: str | float | None = None,
+        strategy: str = "",
     ) -> replies.Chosen:
-        """Take the schedule of that name, or what a limit allows: `bag.choose(budget="2.50")`."""
+        """Take the schedule of that name, or what a limit allows: `bag.choose(budget="2.50")`.
+
+        `strategy` is one of `frontier`, for unreliable machines, instead of a schedule.
+        """
         at_most, within = limits_of(budget, deadline)
-        want = Choose(self.number, rule, at_most, deadline_seconds=within)
+        want = Choose(self.number, rule, at_most, deadline_seconds=within, strategy=strategy)
         return await ask(self._client, want)
 
     async def wait(self, phase: str = "") -> replies.Status:

@@ -65,8 +65,11 @@ class SyncBag:
         *,
         budget: str | float | None = None,
         deadline: str | float | None = None,
+        strategy: str = "",
     ) -> replies.Chosen:
-        return self._run(self._bag.choose(rule, budget=budget, deadline=deadline))
+        return self._run(
+            self._bag.choose(rule, budget=budget, deadline=deadline, strategy=strategy)
+        )
 
     def wait(self, phase: str = "") -> replies.Status:
         return self._run(self._bag.wait(phase))

@@ -83,6 +83,8 @@ async def frontier(question: Question, want: GetFrontier) -> replies.Frontier:
         "reliability": 0.0,
         "mean_seconds": 0.0,
         "chosen": "",
+        "current": at_work.engine.strategy(),
+        "may_change": question.live is not None and not at_work.engine.over,
         "strategies": [],
     }
     if known is None:

@@ -26,6 +26,7 @@ ADDRESS: Final = "web.url"  # in the state folder: where the page is, token and 
 
 _STATIC: Final = {
     "app.js": ("bats.master.web", "static/app.js"),
+    "frontier.js": ("bats.master.web", "static/frontier.js"),
     "overview.js": ("bats.master.web", "static/overview.js"),
     "parts.js": ("bats.master.web", "static/parts.js"),
     "tasks.js": ("bats.master.web", "static/tasks.js"),
@@ -125,6 +126,7 @@ class WebPage:
                 web.get("/api/bags", self._bags),
                 web.get("/api/bags/{bag}/live", self._live),
                 web.get("/api/bags/{bag}/drawings", self._draw),
+                web.get("/api/bags/{bag}/frontier", self._frontier),
                 web.get("/api/bags/{bag}/tasks", self._tasks),
                 web.get("/api/bags/{bag}/values", self._values),
                 web.get("/api/bags/{bag}/tasks/{task}", self._task),
@@ -223,6 +225,9 @@ class WebPage:
             status["schedules"] = offered["schedules"]
             status["chosen"] = offered["chosen"]
         return _json(status)
+
+    async def _frontier(self, request: web.Request) -> web.Response:
+        return _json(await self._ask("frontier", {"bag": _bag(request)}))
 
     async def _draw(self, request: web.Request) -> web.Response:
         number = await Call(self._master, {}, _nothing).bag(_bag(request))

@@ -96,3 +96,19 @@ async def test_what_cannot_be_is_refused_in_a_sentence(
         await client.ask("submit", **{"sweep": sweep(3), **body})
     following = await client.ask("submit", sweep=sweep(3))
     assert (await over(client, following["bag"]))["state"] == "complete"
+
+
+async def test_a_strategy_is_preferred_only_by_a_bag_that_goes_by_one(client: Client) -> None:
+    done = (await client.ask("submit", sweep=sweep(1)))["bag"]
+    await over(client, done)
+    reliable = (await client.ask("submit", sweep=sweep(1, "sleep 60"), tail="ntdmr"))["bag"]
+    for bag, strategy, more, said in (
+        (reliable, "N=3 T=9", {}, "is no strategy"),
+        (reliable, "AUR", {}, f"Bag {reliable} goes by no strategy"),
+        (reliable, "AUR", {"budget": 10**9}, "no limits of its own"),
+        (done, "AUR", {}, f"Bag {done} has ended"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            await client.ask("choose", bag=bag, strategy=strategy, **more)
+    await client.ask("cancel", bag=reliable)
+    await over(client, reliable)

@@ -4,6 +4,7 @@ import random
 from typing import get_args
 
 import pytest
+from helpers.spot import Spot
 from helpers.workbench import MINUTE, free, offering
 
 from bats.common.billing import charge
@@ -138,6 +139,18 @@ def test_every_event_there_is_happens_in_a_simulated_world(
         one.tell(events.Added(5), 10.0)
         one.tell(events.AllAdded(), 20.0)
     together.run()
-    for one in together.bags.values():
+    hourly = offering(machines=24)
+    lending = Together(
+        [
+            Submission(Settings(150, (hourly,), money(30), seed=k), lambda t, _: 60.0 + t % 11, at)
+            for k, at in enumerate((0.0, 500.0, 1000.0))
+        ],
+        keep_events=True,
+    )
+    lending.run()
+    for one in (*together.bags.values(), *lending.bags.values()):
         happened |= {type(event) for _, event in one.history.events}
+    spot = Spot(60, 10, 6, 60.0, "0.017", "0.5", silent=0.17).simulation("product")
+    spot.tell(events.Preferred("AUR"), 15_000.0)
+    happened |= {type(event) for _, event in spot.run().events}
     assert happened == set(get_args(events.Event)) - TOLD_BY_A_STORE

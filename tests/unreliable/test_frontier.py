@@ -42,11 +42,14 @@ def test_the_table_marks_the_best_and_says_how_to_take_it():
     one = {"name": "N=3 T=60 D=120 M_r=0.1", "makespan_seconds": 3600.0, "makespan_spread": 60.0,
            "cost": 2_000_000_000, "cost_spread": 100_000_000, "reliable_machines": 1.0}  # fmt: skip
     facts = {"bag": 1, "currency": "$", "tasks": 9, "machines": 3, "reliability": 0.8,
-             "mean_seconds": 60.0, "chosen": one["name"], "strategies": [one]}  # fmt: skip
+             "mean_seconds": 60.0, "chosen": one["name"], "current": "", "may_change": False,
+             "strategies": [one]}  # fmt: skip
     words = said(facts)  # type: ignore[arg-type]
     assert "N=3 T=60 D=120 M_r=0.1 <" in words
     assert '--tail ntdmr --strategy "N=3 T=60 D=120 M_r=0.1"' in words
     assert "80%" in words
+    words = said({**facts, "current": "AUR", "may_change": True})  # type: ignore[typeddict-item,arg-type]
+    assert 'bats choose 1 --strategy "N=3 T=60 D=120 M_r=0.1"' in words
     assert "Nothing is known" in said({**facts, "tasks": 0})  # type: ignore[typeddict-item,arg-type]
     assert "No strategy ends" in said({**facts, "strategies": []})  # type: ignore[typeddict-item,arg-type]
     assert "limits" in said({**facts, "chosen": ""})  # type: ignore[typeddict-item,arg-type]

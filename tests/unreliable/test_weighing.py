@@ -12,7 +12,8 @@ from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import replay
 from bats.master.brain.policies.known_pools import weighing
-from bats.master.brain.protocol.events import Silent, Weighed
+from bats.master.brain.protocol.events import Preferred, Silent, Weighed
+from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.brain.unreliable.estimator import estimate
 from bats.master.brain.unreliable.notation import read
 from bats.master.brain.unreliable.pools import Found, Situation
@@ -53,6 +54,33 @@ def test_within_a_budget_no_strategy_is_taken_that_would_surely_exceed_it():
     cheap = SPOT.run("fastest", budget=f"{0.7 * dear.cost:.2f}", seed=3)
     assert cheap.complete
     assert cheap.cost <= 0.7 * dear.cost
+
+
+def test_the_strategy_that_the_user_prefers_stands_and_nothing_is_weighed_after_it():
+    before = weighed(SPOT.run("product"))[0][0]
+    simulation = SPOT.simulation("product")
+    simulation.tell(Preferred("N=0 T=0 D=100 M_r=0.6"), before + 1.0)
+    ran = Ran(simulation, simulation.run(until=5e6))
+    assert ran.complete
+    assert [at for at, _ in weighed(ran)] == [before], "not again at T_tail"
+    assert simulation.engine.strategy() == "N=0 T=0 D=100 M_r=0.6"
+    words = [text for _, text in ran.history.decisions]
+    assert "strategy N=0 T=0 D=100 M_r=0.6, as its user wants" in words
+    machines = ran.simulation.engine.run.pool.machines.values()
+    reliable = sum(machine.offering.reliable for machine in machines)
+    assert reliable == 6, "all that there may be"
+    again = replay(SPOT.settings("product"), [(at, event_from(plain(event)))
+                                              for at, event in ran.history.events])  # fmt: skip
+    assert again.digest() == simulation.engine.digest()
+
+
+def test_a_strategy_that_is_preferred_while_others_are_weighed_is_not_outweighed():
+    it = Bench(SPOT.settings("product"))
+    it.begin()
+    it.run.instances.asked = weighing(SPOT.run("product").simulation.engine.run, "product")
+    it(Preferred("AUR"), 1.0)
+    it(Weighed("TRR", 10.0, money(1), 5, kept=True), 2.0)
+    assert it.engine.strategy() == "AUR"
 
 
 def test_a_replay_takes_the_answer_from_the_journal():

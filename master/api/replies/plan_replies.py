@@ -70,6 +70,8 @@ class Frontier(TypedDict):
     reliability: float
     mean_seconds: float
     chosen: str
+    current: str  # what the bag goes by; "" if it goes by none
+    may_change: bool
     strategies: list[Strategy]
 
 

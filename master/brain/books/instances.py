@@ -43,6 +43,7 @@ class Instances:
         "in_tail",
         "living",
         "lost",
+        "preferred",
         "seen_at",
         "tail_at",
         "told_losses",
@@ -63,6 +64,7 @@ class Instances:
         self.seen_at: float | None = None  # when last looked at; None: no task waited then
         self.asked: Weighing | None = None  # which strategy to go on with
         self.weighed: Choice | None = None  # the answer
+        self.preferred: Written | None = None  # the user's word, which nothing else outweighs
         self._at = array("d")
         self._back = array("d")
         self._on = array("h")  # the kind of the machine that each was sent to

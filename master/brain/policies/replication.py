@@ -36,6 +36,10 @@ class Pools(Protocol):
         """The name or the formula by which the strategy is chosen; "" if it is given."""
         ...
 
+    def strategy(self, run: RunView) -> str:
+        """The one that the bag goes by now, as it is written."""
+        ...
+
     def is_known(self, run: RunView) -> bool:
         """True once there are results enough to choose by."""
         ...

@@ -76,8 +76,14 @@ class NTDMr(Pools):
     def chosen_by(self) -> str:
         return self._chosen_by
 
+    def strategy(self, run: RunView) -> str:
+        return self._now(run).text
+
     def _now(self, run: RunView) -> Written:
-        return run.instances.weighed.written if run.instances.weighed else self._written
+        instances = run.instances
+        if instances.preferred is not None:
+            return instances.preferred
+        return instances.weighed.written if instances.weighed else self._written
 
     def _strategy(self, run: RunView) -> Strategy:
         return self._now(run).strategy

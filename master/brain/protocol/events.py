@@ -183,6 +183,13 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
+class Preferred:
+    """The user's word: the strategy for unreliable machines to go on with, as `read` takes it."""
+
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     reason: str
 
@@ -334,6 +341,7 @@ Event = (
     | Chosen
     | Foretold
     | Weighed
+    | Preferred
     | Allowed
     | LeftOut
     | Added

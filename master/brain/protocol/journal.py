@@ -36,6 +36,7 @@ from bats.master.brain.protocol.events import (
     Limited,
     Order,
     Ordered,
+    Preferred,
     Resumed,
     Retried,
     Returned,
@@ -86,6 +87,7 @@ CODES: Final[Mapping[type, int]] = {
     Borrowed: 28,
     TakenBack: 29,
     Weighed: 30,
+    Preferred: 31,
 }
 """Written to disk: never change one, only add."""
 
@@ -142,6 +144,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     28: lambda machine, *rest: Borrowed(MachineId(machine), *rest),
     29: lambda machine: TakenBack(MachineId(machine)),
     30: lambda strategy, seconds, cost, of, kept: Weighed(strategy, seconds, Money(cost), of, kept),
+    31: Preferred,
 }
 
 

@@ -17,6 +17,7 @@ _PART: Final = re.compile(r"(N|T|D|M_r)=([0-9]*\.?[0-9]+|∞|inf)(x|s)?")
 class Written(NamedTuple):
     strategy: Strategy
     relative: bool  # T and D are times of T_ur
+    text: str
 
 
 _NAMED: Final = {
@@ -42,9 +43,9 @@ def read(text: str) -> Written:
     """ValueError says what is wrong."""
     name = _ALSO.get(text, text)
     if name in _NAMED:
-        return Written(_NAMED[name], relative=True)
+        return Written(_NAMED[name], True, text)
     if budget := re.fullmatch(rf"{BUDGET}=([0-9]*\.?[0-9]+)", text):
-        return Written(Strategy(0, 0.0, _D, ALL, affordable=float(budget[1])), relative=True)
+        return Written(Strategy(0, 0.0, _D, ALL, affordable=float(budget[1])), True, text)
     parts = text.split()
     found = [_PART.fullmatch(part) for part in parts]
     values = {match[1]: match for match in found if match}
@@ -62,4 +63,4 @@ def read(text: str) -> Written:
     T, D, M_r = (float(values[key][2].replace("∞", "inf")) for key in ("T", "D", "M_r"))
     if not 0 <= T <= D or float("inf") == D:
         raise ValueError(f"`{text}`: T is at most D, and D has an end")
-    return Written(Strategy(int(N) if N.isdigit() else None, T, D, M_r), units == {"x"})
+    return Written(Strategy(int(N) if N.isdigit() else None, T, D, M_r), units == {"x"}, text)

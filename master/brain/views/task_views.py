@@ -6,6 +6,7 @@ from typing import Protocol
 
 from bats.common.messages import MachineId, TaskId
 from bats.master.brain.books.instances import Choice
+from bats.master.brain.unreliable.notation import Written
 from bats.master.brain.unreliable.reliability import Sent
 from bats.master.brain.unreliable.weighing import Weighing
 
@@ -173,4 +174,6 @@ class InstancesView(Protocol):
     def asked(self) -> Weighing | None: ...
     @property
     def weighed(self) -> Choice | None: ...
+    @property
+    def preferred(self) -> Written | None: ...
     def sent(self, cluster: int | None = None) -> Sequence[Sent]: ...

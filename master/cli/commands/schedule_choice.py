@@ -40,12 +40,14 @@ bats choose fastest                 of the newest bag
 bats choose 3 cheapest+10%          of bag 3; --bag 3 says the same
 bats choose --budget 4.50           the fastest for that money
 bats choose --deadline 2h           the cheapest in that time
+bats choose --strategy "N=2 T=60 D=120 M_r=0.1"     one of bats frontier
 """
 )
 @click.argument("words", nargs=-1, metavar="[BAG] [SCHEDULE]")
 @click.option("--bag", type=BagName(), help="Which bag (default: the newest).")
 @click.option("--budget", help="What all of it may cost at most.")
 @click.option("--deadline", help="When it should be done, from its beginning.")
+@click.option("--strategy", help="A strategy for unreliable machines, instead of a schedule.")
 @common
 def choose(
     common: Common,
@@ -53,9 +55,15 @@ def choose(
     bag: int | str | None,
     budget: str | None,
     deadline: str | None,
+    strategy: str | None,
 ) -> None:
     """Chooses a schedule, by name or by a limit; also to change one's mind later."""
     bag, schedule = meant(words, bag)
+    if strategy and (schedule or budget or deadline):
+        raise click.UsageError("A strategy is chosen alone, without a schedule or limits.")
+    if strategy:
+        change(common, Choose(bag or "last", strategy=strategy), _preferred)
+        return
     if schedule is None and budget is None and deadline is None:
         raise click.UsageError("Name a schedule, or give --budget or --deadline.")
     at_most, within = limits(budget, deadline)
@@ -78,6 +86,10 @@ def meant(words: tuple[str, ...], bag: int | str | None) -> tuple[int | str, str
 
 def _is_bag(word: str) -> bool:
     return word.isdecimal() or word == "last"
+
+
+def _preferred(facts: replies.Chosen) -> str:
+    return f"Bag {facts['bag']} goes on by the strategy {facts['chosen']}."
 
 
 def taken(schedule: str | None, facts: replies.Chosen) -> str:

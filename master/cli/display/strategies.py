@@ -8,6 +8,12 @@ from bats.master.cli.display.formatting import amount, count, duration, table
 from bats.master.cli.display.scatter import scatter
 
 
+def _taking(facts: replies.Frontier) -> str:
+    if facts["may_change"] and facts["current"]:
+        return f'The best by that: bats choose {facts["bag"]} --strategy "{facts["chosen"]}"'
+    return f'The best by that: --tail ntdmr --strategy "{facts["chosen"]}"'
+
+
 def said(facts: replies.Frontier) -> str:
     found, currency = facts["strategies"], facts["currency"]
     if not facts["tasks"]:
@@ -39,9 +45,5 @@ def said(facts: replies.Frontier) -> str:
     if screen and (drawn := scatter(found, currency, width=screen.columns)):
         lines += ["", drawn]
     lines.append("")
-    lines.append(
-        f'The best by that: --tail ntdmr --strategy "{facts["chosen"]}"'
-        if facts["chosen"]
-        else "None of them keeps the limits given."
-    )
+    lines.append(_taking(facts) if facts["chosen"] else "None of them keeps the limits given.")
     return "\n".join(lines)

@@ -39,10 +39,12 @@ from bats.master.brain.protocol.events import (
     Chosen,
     Event,
     LeftOut,
+    Preferred,
     Resumed,
     Retried,
     Suspended,
 )
+from bats.master.brain.unreliable.notation import read
 from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist
 from bats.master.service.api.call import Call
@@ -113,6 +115,8 @@ async def release(call: Call, want: Release) -> replies.BagState:
 
 @takes(Choose)
 async def choose(call: Call, want: Choose) -> replies.Chosen:
+    if want.strategy:
+        return await _prefer(call, want)
     rule = want.rule.lower()
     if not is_rule(rule):
         near = get_close_matches(rule, RULES[1:], 1)
@@ -131,10 +135,35 @@ async def choose(call: Call, want: Choose) -> replies.Chosen:
     if refusal := runner.engine.refusal(chosen):
         raise CannotBeMetError(refusal)
     told = await _tell(call, runner, chosen)
+    return _chosen(runner, told, runner.engine.headline().chosen)
+
+
+async def _prefer(call: Call, want: Choose) -> replies.Chosen:
+    if want.budget is not None or want.deadline_seconds is not None:
+        raise UsageError("A strategy has no limits of its own; `bats allow` changes the bag's.")
+    try:
+        read(want.strategy)
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+    runner = await call.runner(want.bag)
+    if runner.engine.over:
+        raise UsageError(
+            f"Bag {runner.id} has ended: {runner.bag.state}; there is nothing to choose."
+        )
+    if not runner.engine.strategy():
+        raise UsageError(
+            f"Bag {runner.id} goes by no strategy for unreliable machines: that takes the tail "
+            "ntdmr and an offering that is not reliable."
+        )
+    told = await _tell(call, runner, Preferred(want.strategy))
+    return _chosen(runner, told, want.strategy)
+
+
+def _chosen(runner: Runner, told: replies.Told, chosen: str) -> replies.Chosen:
     run = runner.engine.headline()
     return {
         **told,
-        "chosen": run.chosen,
+        "chosen": chosen,
         "budget": run.budget,
         "limit": run.limit,
         "currency": runner.bag.settings.currency,

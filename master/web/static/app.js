@@ -1,6 +1,7 @@
 // The page: asks the master every second what is new, and shows it.
 
 import { ask, byId, cell, clock, count, draw, duration, element, money, sure, table } from "./parts.js";
+import * as frontier from "./frontier.js";
 import * as overview from "./overview.js";
 import * as tasks from "./tasks.js";
 
@@ -83,6 +84,7 @@ function show(live) {
   headline(live);
   promise(live);
   schedules(live);
+  frontier.see(live, change, told);
   steps(live);
   clusters(live);
   decisions(live);
@@ -297,6 +299,7 @@ byId("cancel").onclick = async () => {
 let resized;
 addEventListener("resize", () => {
   clearTimeout(resized);
+  frontier.redraw(change);
   resized = setTimeout(() => Promise.all([drawings(), tasks.redraw()]).catch(told), 300);
 });
 document.addEventListener("visibilitychange", () => { state.drawn = 0; });

@@ -1,6 +1,6 @@
 // All bags at a look: money against caps, each bag in a row, machines by who pays for them.
 
-import { byId, cell, clock, count, duration, element, money, table } from "./parts.js";
+import { byId, cell, clock, count, duration, element, money, table, svg } from "./parts.js";
 
 const MOST_ENDED = 5; // the others are in the list above, and counted
 const known = { rows: "", caps: "", owners: "", pools: "" };
@@ -68,13 +68,6 @@ function curves(moments) {
   const keys = [["demand", "tasks to run"], ["supply", "places"], ["short", "too few"], ["over", "too many"]]
     .map(([kind, words]) => element("span", {}, element("i", { className: `pool-key ${kind}` }), words));
   return [drawing, element("p", { className: "small pool-keys" }, `${said}: `, ...keys)];
-}
-
-function svg(name, attributes, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
 }
 
 // What is about to be pressed is not replaced for nothing.

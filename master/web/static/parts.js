@@ -11,6 +11,13 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+export function svg(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
 export async function ask(path, change) {
   const options = change === undefined ? {} : {
     method: "POST", body: JSON.stringify(change),

@@ -13,7 +13,7 @@ from bats.master.brain.policies.known_pools import weighing
 from bats.master.brain.policies.replication import Pools
 from bats.master.brain.policies.two_pools import UNTIL_WEIGHED, T_ur
 from bats.master.brain.protocol.commands import KillTask, Weigh
-from bats.master.brain.protocol.events import Weighed
+from bats.master.brain.protocol.events import Preferred, Weighed
 from bats.master.brain.rules.machines import hiring
 from bats.master.brain.unreliable.notation import read
 
@@ -84,6 +84,8 @@ def ask(run: Run) -> None:
         return
     last = instances.weighed
     tail = instances.tail_at
+    if instances.preferred is not None:
+        return
     if last is not None and (tail is None or last.at >= tail):
         return
     if (asked := weighing(run, pools.chosen_by)) is not None:
@@ -104,6 +106,14 @@ def weighed(run: Run, event: Weighed) -> None:
     took = run.now - run.began_at + event.seconds
     instances.weighed = Choice(written, run.now, took, event.cost)
     run.say(_in_words(run, event))
+    run.pool.hungry.update(run.pool.idle)
+
+
+def preferred(run: Run, event: Preferred) -> None:
+    """The user's word stands: an answer that is on its way is not waited for, none asked again."""
+    run.instances.asked = None
+    run.instances.preferred = read(event.strategy)
+    run.say(f"strategy {event.strategy}, as its user wants")
     run.pool.hungry.update(run.pool.idle)
 
 
