@@ -200,7 +200,9 @@ def test_the_page_of_the_clouds_file(reader: Reader) -> None:
     story = Story(page)
     for expected in ("bats clouds init", "bats clouds check", "bats run", "bats results"):
         reader.types(story.next(expected))
-    [example] = [block.text for block in blocks(page) if block.kind == "toml"]
+    example, pool = (block.text for block in blocks(page) if block.kind == "toml")
+    reader.write("bats-clouds.toml", pool)
+    assert "node" in reader.types("bats clouds show")
     reader.write("bats-clouds.toml", example)
     reader.types(story.next("bats machines --stop-orphans"))
     reader.types(story.next("bats machines --adopt-orphans"), 4)  # only a master can
