@@ -22,13 +22,14 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.protocol.numbering import of_pool, serves_all
 from bats.master.service.bags.collection import Collection
+from bats.master.service.kept_rows import KeptRows
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
 
 
-class BagMachines:
+class BagMachines(KeptRows):
     def __init__(
         self,
         bag: Bag,
@@ -43,11 +44,10 @@ class BagMachines:
         changed: Callable[[], None],
     ) -> None:
         """`leases`: until when each may live; `changed` is for clients who wait for news."""
-        self.rows = dict(rows)
+        super().__init__(rows, store)
         self._bag = bag
         self._engine = engine
         self._clock = clock
-        self._store = store
         self._workers = workers
         self._collection = collection
         self._leases = leases
@@ -82,9 +82,10 @@ class BagMachines:
 
     def _keep(self, row: MachineRow) -> None:
         """A pool's machine is written down by its pool."""
-        self.rows[row.id] = row
-        if not of_pool(row.id):
-            self._store.machine(row)
+        if of_pool(row.id):
+            self.rows[row.id] = row
+        else:
+            super()._keep(row)
 
     # --- the life of a machine --------------------------------------------------------------------
 
@@ -157,21 +158,8 @@ class BagMachines:
         self._changed()
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
-        row = self.rows[machine]
-        self._keep(row._replace(charged_since=since, address=address or row.address))
+        self._keep_charged(machine, since, address)
         self._happen(Charged(machine, since))
-
-    def knows_key(self, machine: MachineId, public: str) -> None:
-        """One more key that this machine is admitted with, also after a restart of the master."""
-        self._keep_keys(machine, [*self.rows[machine].keys, public])
-
-    def keeps_key(self, machine: MachineId, public: str) -> None:
-        """It is admitted with this key only from now on."""
-        if self.rows[machine].keys != [public]:
-            self._keep_keys(machine, [public])
-
-    def _keep_keys(self, machine: MachineId, keys: list[str]) -> None:
-        self._keep(self.rows[machine]._replace(public_key=" ".join(keys).encode()))
 
     def gone(self, machine: MachineId, at: float | None, cause: Cause, detail: str) -> None:
         """`at` None: just now."""

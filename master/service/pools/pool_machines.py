@@ -11,13 +11,14 @@ from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.brain.protocol.commands import StartMachines
 from bats.master.brain.protocol.events import Announced, Cause, Charged, Gone, Joined, Silent
 from bats.master.service.bags.side_by_side import SideBySide
+from bats.master.service.kept_rows import KeptRows
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
 
 
-class PoolMachines:
+class PoolMachines(KeptRows):
     def __init__(
         self,
         number: BagId,
@@ -29,11 +30,10 @@ class PoolMachines:
         bags: SideBySide,
         happen: Callable[[Event], None],
     ) -> None:
-        self.rows = {row.id: row for row in rows}
+        super().__init__({row.id: row for row in rows}, store)
         self._number = number
         self._pool = pool
         self._clock = clock
-        self._store = store
         self._workers = workers
         self._bags = bags
         self._happen = happen
@@ -49,10 +49,6 @@ class PoolMachines:
         """True: a kind that is not to be had for long rests, and others make up for it."""
         del cluster
         return True
-
-    def _keep(self, row: MachineRow) -> None:
-        self.rows[row.id] = row
-        self._store.machine(row)
 
     # --- the life of a machine --------------------------------------------------------------------
 
@@ -87,20 +83,8 @@ class PoolMachines:
         self._happen(Announced(machine, reason))
 
     def charged(self, machine: MachineId, since: float, address: str) -> None:
-        self._keep(self.rows[machine]._replace(charged_since=since, address=address))
+        self._keep_charged(machine, since, address)
         self._happen(Charged(machine, since))
-
-    def knows_key(self, machine: MachineId, public: str) -> None:
-        """One more key that this machine is admitted with, also after a restart of the master."""
-        self._keep_keys(machine, [*self.rows[machine].keys, public])
-
-    def keeps_key(self, machine: MachineId, public: str) -> None:
-        """It is admitted with this key only from now on."""
-        if self.rows[machine].keys != [public]:
-            self._keep_keys(machine, [public])
-
-    def _keep_keys(self, machine: MachineId, keys: list[str]) -> None:
-        self._keep(self.rows[machine]._replace(public_key=" ".join(keys).encode()))
 
     def found(self, machine: MachineId, unpaid_since: float | None) -> bool:
         """A machine that was given up is not taken back: the pool has others."""
