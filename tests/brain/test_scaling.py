@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bats.common.capacity import pool_rules
 from bats.common.errors import UsageError
 from bats.common.money import Money, money
 from bats.master.brain.graphs.adjacency import neighbours
@@ -254,6 +255,11 @@ def test_paid_time_is_used_to_its_last_look():
     assert looks == [3570, 7170]
     assert release("idle", 3600.0)(5.0, 30.0)
     assert release("paid", 1.0)(5.0, 30.0)  # an ATU shorter than the interval
+
+
+def test_each_name_that_a_pool_may_have_is_that_of_a_scaler():
+    of_their_own = {"plf", "scf"}  # they say which task runs where
+    assert set(pool_rules.SCALERS) == SCALERS.keys() - of_their_own
 
 
 def test_names_lead_to_scalers_and_others_are_refused_with_those_there_are():
