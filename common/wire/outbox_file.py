@@ -6,8 +6,9 @@ torn tail, from a crash or a full disk, ends the file there.
 
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Final
+
+from bats.common.records import dataclass
 
 HEAD: Final = struct.Struct("<8sQI")  # magic, serials given out before the first record, crc
 RECORD: Final = struct.Struct("<IIQ")  # length, crc of serial and data, serial

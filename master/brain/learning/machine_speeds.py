@@ -7,9 +7,10 @@ Bayes, a normal shrinkage: the variance between machines is what is left of that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, pvariance
 from typing import Final
+
+from bats.common.records import dataclass
 
 KEPT_AS: Final = "(machines)"
 """Stands where others of the table of what was learned have their command."""

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
 import numpy as np
 
 from bats.common.billing import ROUNDING
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.probability.assignment import Choice, Meaning, undominated
 from bats.master.brain.probability.histogram import (

@@ -8,12 +8,12 @@ anew when it is needed again.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bats.common.billing import ROUNDING
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.probability.histogram import Floats, Histogram
 from bats.master.brain.probability.stages import Group, Order, Stage

@@ -7,8 +7,8 @@ found is then run through by the order itself (`rented_machines`).
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bats.common.records import dataclass
 from bats.master.brain.probability.reduction import Parents, levels_of
 
 

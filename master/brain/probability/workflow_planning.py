@@ -11,13 +11,13 @@ as if it were certain.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
 from bats.common.money import Money
+from bats.common.records import dataclass
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.probability.assignment import Choice, Found, a_star
 from bats.master.brain.probability.group_choices import (
