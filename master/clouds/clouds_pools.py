@@ -118,16 +118,16 @@ class _Reading:
 
     def _check_money(self, pool: Pool) -> None:
         """A limit that no machine fits under would be a pool that never starts any."""
-        first = pool.kinds[0]
         least = min(charge_atus(one, first_atus(one)) for one in pool.kinds)
         for key in ("per_day", "per_month"):
             limit = getattr(pool, key)
             if limit is not None and limit < least:
                 said = f"{show(limit, pool.currency)} pay for no machine: the cheapest costs"
                 raise self._wrong(key, f"{said} {show(least, pool.currency)} at the least")
-        rate = min(one.price * pool.interval_seconds / one.atu_seconds for one in pool.kinds)
+        cheapest = min(pool.kinds, key=lambda one: one.price / one.atu_seconds)
+        rate = cheapest.price * pool.interval_seconds / cheapest.atu_seconds
         if pool.per_interval is not None and pool.per_interval < int(rate):
-            said = f"{show(pool.per_interval, pool.currency)} pay for no machine of {first.name}"
+            said = f"{show(pool.per_interval, pool.currency)} pay for no machine of {cheapest.name}"
             lasts = in_words(pool.interval_seconds)
             raise self._wrong("per_interval", f"{said} for an interval of {lasts}")
 

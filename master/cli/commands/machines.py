@@ -185,10 +185,15 @@ def _loans(
         return ""
     title = "Of other bags, at no charge:" if key == "paid_by" else "Lent, at no charge:"
     rows = [
-        (one["machine"], one["offering"], one[key], one["tasks"], duration(one["seconds"]))
+        (
+            machine_name(one["offering"], one["machine"]),
+            one[key],
+            one["tasks"],
+            duration(one["seconds"]),
+        )
         for one in loans
     ]
-    return "\n".join([title, table(("machine", "offering", whose, "tasks", "in all"), rows)])
+    return "\n".join([title, table(("machine", whose, "tasks", "in all"), rows)])
 
 
 def _orphans_in_words(facts: replies.Orphans | Shown, *, quiet: bool, short: bool = False) -> str:
