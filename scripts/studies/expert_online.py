@@ -133,8 +133,8 @@ def study(report: Report, options: Options) -> None:
     time, cost, known_time, known_cost = (fmean(column) for column in zip(*means, strict=True))
     report.figure("mean deviation with γ known: time", 10, known_time, "%")
     report.figure("mean deviation with γ known: cost", 7, known_cost, "%")
-    report.bar("mean deviation at T_tail, online: time, %", 20, time, time <= TIME)
-    report.bar("mean deviation at T_tail, online: cost, %", 13, cost, cost <= COST)
+    report.bar("mean deviation at T_tail, online: time, %", TIME, time, time <= TIME)
+    report.bar("mean deviation at T_tail, online: cost, %", COST, cost, cost <= COST)
 
 
 def _words(one: Setting) -> str:

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 from bats.common.money import Money, show
 
+BARS: Final = " ▁▂▃▄▅▆▇█"
+"""Bars of a small chart in a line of text, rising."""
+
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 

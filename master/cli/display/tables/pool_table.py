@@ -4,10 +4,9 @@ import time
 from collections.abc import Sequence
 
 from bats.master.api import replies
-from bats.master.cli.display.formatting import amount, bar, count, duration, table
+from bats.master.cli.display.formatting import BARS, amount, bar, count, duration, table
 
 _WIDTH = 12
-_BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 60
 
 
@@ -92,8 +91,8 @@ def _drawn(moments: Sequence[replies.PoolMoment]) -> list[str]:
         return []
 
     def row(name: str, values: list[int]) -> str:
-        steps = len(_BARS) - 1
-        return f"{name} {''.join(_BARS[-(-value * steps // most)] for value in values)}"
+        steps = len(BARS) - 1
+        return f"{name} {''.join(BARS[-(-value * steps // most)] for value in values)}"
 
     lasts = duration(end - begin)
     return [

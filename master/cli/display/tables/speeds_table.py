@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from bats.master.api import replies
-from bats.master.cli.display.formatting import duration, table
+from bats.master.cli.display.formatting import BARS, duration, table
 
 CELLS: Final = 16  # from twice as fast as the mean to twice as slow
-BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
 def speeds_in_words(known: Sequence[replies.MachineSpeeds], now: float) -> str:
