@@ -1,4 +1,4 @@
-"""Pools: how many machines they have, want and may have, what they cost, and why."""
+"""Pools as their journals tell of them, with a master or without."""
 
 import msgpack
 
