@@ -8,7 +8,7 @@ from bats.master.store.store import Store
 
 
 class KeptRows:
-    """Who has them says what else happens to its machines."""
+    """Rows of the machines of one bag or pool, which says what else happens to them."""
 
     def __init__(self, rows: Mapping[MachineId, MachineRow], store: Store) -> None:
         self.rows = dict(rows)
