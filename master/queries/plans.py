@@ -1,6 +1,7 @@
 """Plans of a bag: what is offered, what stands behind it, what was decided."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
 from bats.common.errors import UsageError
@@ -11,7 +12,7 @@ from bats.master.api.requests import Explain, GetDecisions, GetFrontier, GetSche
 from bats.master.brain.planning.schedules import pick
 from bats.master.brain.unreliable import tradeoff
 from bats.master.brain.unreliable.estimator import Estimate
-from bats.master.brain.unreliable.preference import NAMES, chosen, utility
+from bats.master.brain.unreliable.preference import NAMES, PRODUCT, chosen, utility
 from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.plain_data import plain
 from bats.master.queries.bags import status_at_work, status_of
@@ -75,16 +76,36 @@ async def frontier(question: Question, want: GetFrontier) -> replies.Frontier:
         budget=None if want.budget is None else want.budget / UNITS,
         deadline_seconds=want.deadline_seconds,
     )
-    told: replies.Frontier = {
+    return {
+        **_frontier_told(known, found, best),
         "bag": at_work.id,
         "currency": at_work.bag.settings.currency,
+        "current": at_work.engine.strategy(),
+        "may_change": question.live is not None and not at_work.engine.over,
+    }
+
+
+def foreseen(known: KnownPools, pick: str, currency: str) -> replies.Frontier:
+    """The strategies for a bag that has not begun, the best by a name or else by their product."""
+    found = _frontier(known)
+    best = chosen(found, pick if pick in NAMES else PRODUCT)
+    return {**_frontier_told(known, found, best), "currency": currency}
+
+
+def _frontier_told(
+    known: KnownPools | None, found: Sequence[Estimate], best: Estimate | None
+) -> replies.Frontier:
+    """The strategies found, of a bag that has no number and does not run."""
+    told: replies.Frontier = {
+        "bag": 0,
+        "currency": "",
         "tasks": 0,
         "machines": 0,
         "reliability": 0.0,
         "mean_seconds": 0.0,
         "chosen": "",
-        "current": at_work.engine.strategy(),
-        "may_change": question.live is not None and not at_work.engine.over,
+        "current": "",
+        "may_change": False,
         "strategies": [],
     }
     if known is None:

@@ -20,7 +20,9 @@ from bats.common.offering import Offering
 from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
+from bats.master.brain.policies.by_name import NTDMR
 from bats.master.brain.protocol.settings import Settings
+from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.simulate.driver import NEVER, Conditions, Simulation
 from bats.master.simulate.workloads import Runtimes, Workload
 
@@ -131,9 +133,18 @@ def simulations(cases: Sequence[Case], tail: str, runs: int) -> int:
     return len(cases) * len(_tails(tail)) * runs
 
 
+def pools_shown(world: World, workload: Workload, seed: int = 1) -> KnownPools | None:
+    """The pools as one run by the strategy given shows them; None without unreliable machines."""
+    if all(offering.reliable for offering in world.offerings):
+        return None
+    runtimes = workload.draw(world.tasks, np.random.default_rng([seed, 0]))
+    simulation = _simulation((world, Case("", "fastest"), NTDMR, runtimes, seed))
+    simulation.run()
+    return simulation.engine.known_pools()
+
+
 def simulated(job: Job) -> Outcome:
     """One run of one case."""
-    world, case, tail, runtimes, seed = job
     chosen: list[tuple[float, Mix]] = []
 
     def look(engine: Engine) -> None:
@@ -142,6 +153,19 @@ def simulated(job: Job) -> Outcome:
             mix = tuple(one.planned for one in engine.view().clusters)
             chosen.append((run.chosen_at, mix))
 
+    simulation = _simulation(job, look)
+    history = simulation.run()
+    run, seen = simulation.engine.headline(), simulation.engine.view()
+    took = seen.ended_at or run.now
+    cost = run.settled
+    at, mix = chosen[0] if chosen else (took, None)
+    before = Money(cost - simulation.engine.committed_since(at)) if chosen else cost
+    words = history.end.words if history.end else ""
+    return Outcome(run.done, took, cost, mix, at, before, words)
+
+
+def _simulation(job: Job, look: Callable[[Engine], None] = lambda _: None) -> Simulation:
+    world, case, tail, runtimes, seed = job
     settings = Settings(
         world.tasks,
         world.offerings,
@@ -154,21 +178,13 @@ def simulated(job: Job) -> Outcome:
         seed=seed,
         **world.policy,
     )
-    simulation = Simulation(
+    return Simulation(
         settings,
         lambda task, cluster: float(runtimes[task]) / world.speeds[cluster],
         _conditions(world, float(np.mean(runtimes[: world.tasks]))),
         seed,
         after_event=look,
     )
-    history = simulation.run()
-    run, seen = simulation.engine.headline(), simulation.engine.view()
-    took = seen.ended_at or run.now
-    cost = run.settled
-    at, mix = chosen[0] if chosen else (took, None)
-    before = Money(cost - simulation.engine.committed_since(at)) if chosen else cost
-    words = history.end.words if history.end else ""
-    return Outcome(run.done, took, cost, mix, at, before, words)
 
 
 def _conditions(world: World, mean_seconds: float) -> Conditions:

@@ -108,3 +108,38 @@ def test_a_mistake_is_told_in_one_sentence(
     assert err.count("\n") == 1
     assert said in err
     assert not out
+
+
+LOSING = """
+[[offering]]
+name = "spot"
+price = "0.001"
+atu = "minute"
+max = 6
+reliable = false
+[offering.local]
+lost_per_hour = 60
+lost = "silent"
+[[offering]]
+name = "sure"
+price = "0.01"
+atu = "minute"
+max = 3
+[offering.local]
+"""
+
+
+def test_machines_that_may_be_lost_are_shown_with_the_strategies_for_them(user: User) -> None:
+    user.write("clouds.toml", LOSING)
+    words = ("simulate", "--clouds", "clouds.toml", "--runtimes", "normal:mean=10s,sigma=3s",
+             "--tasks", "60", "--tail", "ntdmr", "--runs", "2", "--workers", "1")  # fmt: skip
+    said = user.bats(*words).stdout
+    assert "of what is sent there returns" in said
+    assert '--tail ntdmr --strategy "' in said
+    assert "the sample's" not in said
+    assert "the strategy's" in said
+    facts = user.facts(*words)
+    assert len(facts["cases"]) == 1, "there are no schedules to choose from"
+    frontier = facts["frontier"]
+    assert len(frontier["strategies"]) > 1
+    assert 0.6 < frontier["reliability"] < 0.98, "e^(-1/6)"

@@ -122,9 +122,11 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
 
     The very scheduler that spends the money runs the bag in virtual time: it samples, chooses,
     watches, and copies tasks in the tail. Without --budget, --deadline and --pick it shows the six
-    schedules. No master is needed and no machine is started.
+    schedules; where machines may be lost, also the strategies that no other beats in both time and
+    price, by what a simulated run shows of them. No master is needed and no machine is started.
     """
-    from bats.master.simulate.study import simulations, study
+    from bats.master.queries.plans import foreseen
+    from bats.master.simulate.study import pools_shown, simulations, study
 
     world, workload, cases, tail = _wanted(common, sweep, given)
     runs = given["runs"]
@@ -135,6 +137,8 @@ def simulate(common: Common, /, sweep: str | None, **given: Any) -> None:
             step=step,
         )  # fmt: skip
     facts = facts_of(world, workload, summaries, tail=tail, seed=given["seed"])
+    if (known := pools_shown(world, workload, given["seed"])) is not None:
+        facts["frontier"] = foreseen(known, cases[0].rule, world.currency)
     if given["html"] is not None:
         from bats.master.report.study_page import html
 
@@ -206,7 +210,12 @@ def _wanted(
         for rule in picks or ["fastest"]
     ]
     if not budgets:
-        one_way = deadline is not None or all(one.free for one in found.offerings)
+        loses = any(not one.reliable for one in found.offerings)
+        one_way = (
+            deadline is not None
+            or all(one.free for one in found.offerings)
+            or (tail == "ntdmr" and loses)  # which offers no schedules
+        )
         cases = [Case(rule, rule) for rule in picks or (["fastest"] if one_way else KINDS)]
     return world, drawn, cases, tail
 

@@ -5,6 +5,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from bats.common.money import Money
+from bats.master.api import replies
+from bats.master.cli.display import strategies
 from bats.master.cli.display.formatting import amount, count, duration, mix, table
 from bats.master.cli.policy_options import policy_in_words
 
@@ -37,6 +39,7 @@ class ClusterFacts(TypedDict):
     name: str
     speed: float
     max_machines: int
+    reliable: bool
 
 
 class StudyFacts(TypedDict):
@@ -47,6 +50,7 @@ class StudyFacts(TypedDict):
     deadline_seconds: float | None
     tail: str
     policy: dict[str, Any]
+    frontier: NotRequired["replies.Frontier"]  # of one more like it, where machines may be lost
     runs: int
     seed: int
     cases: list[CaseFacts]
@@ -60,7 +64,12 @@ def facts_of(
         "tasks": world.tasks,
         "runtimes": workload.about,
         "clusters": [
-            {"name": one.name, "speed": speed, "max_machines": one.max_machines}
+            {
+                "name": one.name,
+                "speed": speed,
+                "max_machines": one.max_machines,
+                "reliable": one.reliable,
+            }
             for one, speed in zip(world.offerings, world.speeds, strict=True)
         ],
         "currency": world.currency,
@@ -99,6 +108,7 @@ def lines(facts: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
             "time", "90 % of runs", "price", "90 % of runs", "done"]  # fmt: skip
     late = facts["deadline_seconds"] is not None
     head += ["in time"] * late + ["sample", "tail saves"]
+    by_strategy = _by_strategy(facts)
     rows = []
     for one in facts["cases"]:
         took = one["seconds"]
@@ -106,18 +116,26 @@ def lines(facts: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 one["name"],
-                mix(one["mix"], names) if one["mix"] else "the sample's",
+                mix(one["mix"], names) if one["mix"] else by_strategy or "the sample's",
                 duration(took and took["median"]),
                 f"{duration(took['low'])} to {duration(took['high'])}" if took else "–",
                 amount(one["median_cost"], currency),
                 f"{amount(one['low_cost'], currency)} to {amount(one['high_cost'], currency)}",
                 f"{one['finished_share']:.0%}",
                 *([f"{one['in_time_share']:.0%}"] * late),
-                f"{one['sample_time_share']:.0%}, {one['sample_cost_share']:.0%}",
+                "–"
+                if by_strategy
+                else f"{one['sample_time_share']:.0%}, {one['sample_cost_share']:.0%}",
                 "–" if saved is None else _signed(saved),
             ]
         )
     return head, rows
+
+
+def _by_strategy(facts: Mapping[str, Any]) -> str:
+    """The words for machines that no sample, but a strategy, decides on; "" elsewhere."""
+    loses = any(not one["reliable"] for one in facts["clusters"])
+    return "the strategy's" if facts["tail"] == "ntdmr" and loses else ""
 
 
 def _signed(saved: float) -> str:
@@ -146,6 +164,8 @@ def told(facts: Mapping[str, Any]) -> str:
         for one in facts["cases"]
         if one["words"]
     ]
+    if frontier := facts.get("frontier"):
+        said += ["", strategies.said(frontier)]
     if written := facts.get("written"):
         said.append(f"written: {written}")
     return "\n".join(said)
