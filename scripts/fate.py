@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 if os.environ.get("PYTHONHASHSEED") != "0":  # sets of texts must be gone through in one order
@@ -52,16 +53,21 @@ def main(arguments: list[str] | None = None) -> int:
     started = time.process_time()
     gc.freeze()  # what is loaded by now is garbage after no story
     wrong = []
+    loans: Counter[str] = Counter()
     for seed in range(given.first, given.first + count):
         verdict = run_seed(seed)
+        loans.update(verdict.loans)
+        loans["stories"] += verdict.loans["borrowed"] > 0
         if verdict.violations:
             wrong.append(verdict)
             print(_line(verdict), flush=True)
     seconds = time.process_time() - started
     if given.json:
         print(json.dumps({"seeds": count, "violated": [one.seed for one in wrong],
-                          "seconds": round(seconds, 1)}))  # fmt: skip
+                          "loans": loans, "seconds": round(seconds, 1)}))  # fmt: skip
     else:
+        print(f"machines lent {loans['lent']} times, borrowed {loans['borrowed']} and taken back "
+              f"{loans['taken back']} times, in {loans['stories']} stories")  # fmt: skip
         print(f"{count} stories, {len(wrong)} with violations, {seconds:.0f} s of processor")
     return 1 if wrong else 0
 

@@ -6,19 +6,30 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgpack
+
 from bats.common.billing import charge
 from bats.common.folders import output_path
-from bats.common.messages import BagId, Outcome, Result
+from bats.common.messages import BagId, Outcome, Result, TaskId
 from bats.common.money import Money
+from bats.master.bag import read_bag
+from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import bag_of
+from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 from fate.kernel import Execution, left, printed
+from fate.loans import plain
 from fate.stories import Errand
 from fate.world import World
 
 _NEVER_LET_IN: int = 8  # times that a machine was denied
 _LATE_END_SECONDS = 1.0  # in which a machine that was told to stop, or stops itself, is gone
 _SLACK_SECONDS = 0.05  # between what a provider charges and what the master saw of it
+_WORD_IS_LATE = {
+    "links_break", "links_down", "links_slow", "links_drop", "links_reorder", "master_killed",
+    "killed_midway", "disk_slow", "power_cut", "master_frozen", "machine_frozen", "disk_full",
+    "disk_broken", "one_lies",
+}  # fmt: skip
 _UNTOLD_SECONDS = 3.0  # the same where its lists are of a while ago, and it tells no last bill
 
 
@@ -47,6 +58,7 @@ def _all(world: World, ended_at: float) -> Iterator[str]:
                 rows = list(reader.every_task(bag.id))
                 yield from _bag(world, errand, bag.id, bag.state, rows, ended_at)
         machines = {row.id: row for row in reader.machines()}
+        yield from _loans(world, reader)
     for machine in world.provider.machines.values():
         if machine.gone_at is None:
             yield f"machine {machine.number} still lives"
@@ -153,6 +165,57 @@ def _cap(world: World) -> Iterator[str]:
     least = sum(charge(world.story.offering, max(0.0, one - _LATE_END_SECONDS)) for one in up)
     if least > cap:
         yield f"{len(up)} machines cost at least {least}, under a cap of {cap}"
+
+
+def _loans(world: World, reader: Reader) -> Iterator[str]:
+    """Who lends pays as if alone, who borrows pays nothing; each journal tells of it alone."""
+    for number in world.bags:
+        bag = read_bag(reader, number)
+        again = Replayed(bag, Recorded.of(bag, reader))
+        for heard, (_, now, written) in enumerate(reader.events(number), 1):
+            event = event_from(msgpack.unpackb(written), number)
+            commands = [*map(plain, again.engine.handle(event, now))]
+            did = world.loans.did.get((number, heard, now), commands)
+            if commands != did:
+                yield f"{bag.name} at {now:.2f} s, {event}: it did {did}, replayed {commands}"
+                break
+        paid = sum(row.cost for row in reader.machines(number))
+        if paid != (settled := again.engine.headline().settled):
+            yield f"{bag.name} paid {settled}, its machines cost {paid}"
+    yield from _ran_elsewhere(world)
+
+
+def _ran_elsewhere(world: World) -> Iterator[str]:
+    """Tasks of others run on a machine in an ATU that is billed anyway, while it is lent."""
+    befell = {what for _, what, _ in world.story.befalls}
+    for number, at, until in world.loans.begun:
+        since = world.provider.machines[number].asked_at
+        billed, then = (charge(world.story.offering, one - since) for one in (at, until))
+        if billed != then and not (befell & _WORD_IS_LATE or "lists_stale" in befell):
+            yield f"machine {number} is lent at {at:.2f} s until {until:.2f} s, in another ATU"
+    for one in world.kernel.executions.values():
+        bag, machine = one.attempt.bag, one.machine
+        if bag_of(machine) == bag:
+            continue
+        until = world.loans.until.get((bag, machine))
+        what = f"{one.attempt} on {machine}, paid by another bag,"
+        if until is None:
+            yield f"{what} ran there without a loan"
+        elif not befell & _WORD_IS_LATE:
+            gone = world.provider.machines[machine].gone_at or math.inf
+            ended = min(math.inf if one.ended is None else one.ended, gone)
+            if ended > until + _LATE_END_SECONDS:
+                yield f"{what} ran until {ended:.2f} s, lent until {until:.2f} s"
+    if befell:
+        return
+    ends: dict[tuple[BagId, TaskId], float] = {}
+    for one in sorted(world.kernel.executions.values(), key=lambda one: one.began):
+        of = one.attempt.bag, one.attempt.task
+        if of in ends and one.began > ends[of] + _LATE_END_SECONDS:
+            yield f"{one.attempt} began on {one.machine} though it had ended well"
+        too_large = one.work.left + one.work.printed > (world.story.cap_bytes or math.inf)
+        if one.ended is not None and one.status == 0 and not too_large:
+            ends[of] = min(one.ended, ends.get(of, math.inf))
 
 
 def _money(world: World, told: dict[int, Money]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from fate.kernel import Work
 _MOST: Final = 6
 _LONGEST_SECONDS: Final = 60.0
 _OPEN: Final = 0.3  # the share of bags of one step to which tasks are added
+_LENDING: Final = 0.25  # the share of stories whose bags leave each other paid time
 _SHORT: Final = 0.15  # the share of stories whose provider is short of machines when they begin
 
 
@@ -64,6 +65,9 @@ def story_of(seed: int) -> Story:
     errands = [_errand(rng, f"bag {k}", offering) for k in range(rng.choice([1, 1, 1, 2, 3]))]
     later = random.Random(f"open {seed}")
     errands = [_opened(later, errand) for errand in errands]
+    leaving = random.Random(f"lending {seed}")
+    if leaves := leaving.random() < _LENDING:
+        offering, errands = _leaving_paid_time(leaving)
     works = [work for errand in errands for work in errand.works]
     span = 30.0 + min(600.0, sum(work.seconds for work in works) / offering.max_machines)
     befalls = sorted(
@@ -76,8 +80,29 @@ def story_of(seed: int) -> Story:
     cap_bytes = rng.choice([None, None, None, 500_000])
     shared = rng.random() < 0.4
     remembers = early.random() < 0.5
-    cap = _cap(seed, errands, offering)
+    cap = None if leaves else _cap(seed, errands, offering)
     return Story(errands, offering, shared, cap_bytes, remembers, cap, befalls)
+
+
+def _leaving_paid_time(rng: random.Random) -> tuple[Offering, list[Errand]]:
+    """Long ATUs, one long bag with money for few machines, and others that end in their first."""
+    offering = replace(
+        _offering(rng),
+        price=money("0.06"),
+        atu_seconds=rng.choice([200.0, 600.0, 3600.0]),
+        max_machines=rng.randint(2, 5),
+        slots=rng.choice([1, 1, 2]),
+        boundary_seconds=rng.uniform(1.0, 15.0),
+    )
+    long = _errand(rng, "bag 0", offering, rng.randint(25, 45), rng.uniform(2.0, 8.0))
+    work = sum(work.seconds for work in long.works)
+    atus = math.ceil(work / offering.atu_seconds / offering.slots) + rng.randint(1, 3)
+    long = replace(long, budget=Money(atus * offering.price))
+    errands = [_opened(rng, long)]
+    for k in range(1, rng.choice([2, 3, 3, 4])):
+        errand = _errand(rng, f"bag {k}", offering, rng.randint(1, 5), rng.uniform(0.5, 5.0))
+        errands.append(_opened(rng, replace(errand, at=rng.uniform(0.0, work / 4))))
+    return offering, errands
 
 
 def _cap(seed: int, errands: list[Errand], offering: Offering) -> Money | None:
@@ -90,9 +115,11 @@ def _cap(seed: int, errands: list[Errand], offering: Offering) -> Money | None:
     return Money(math.ceil(atus * rng.uniform(1.0, 3.0)) * offering.price)
 
 
-def _errand(rng: random.Random, name: str, offering: Offering) -> Errand:
-    tasks = rng.choice([1, 2, 3, 5, 8, 13, 21])
-    mean = math.exp(rng.uniform(math.log(0.02), math.log(90.0)))
+def _errand(
+    rng: random.Random, name: str, offering: Offering, tasks: int = 0, mean: float = 0.0
+) -> Errand:
+    tasks = tasks or rng.choice([1, 2, 3, 5, 8, 13, 21])
+    mean = mean or math.exp(rng.uniform(math.log(0.02), math.log(90.0)))
     works = [_work(rng, mean) for _ in range(tasks)]
     budget: Money | None = None
     if not offering.free:

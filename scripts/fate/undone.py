@@ -18,6 +18,7 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.household.caps import Caps
 from bats.master.brain.protocol.events import Ended
 from bats.master.brain.rules import pausing
+from bats.master.brain.rules.machines import lending
 from bats.master.service.bags.collection import Collection
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.comparison import Comparison
@@ -215,6 +216,21 @@ def resting_machines_are_looked_at_at_once(_: World) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def lent_for_another_atu(_: World) -> Iterator[None]:
+    """Machines are lent beyond the ATU that is billed anyway."""
+    spare = lending.spare
+
+    def longer(run: Any) -> Any:
+        return {
+            machine: one._replace(until=one.until + run.pool.machines[machine].offering.atu_seconds)
+            for machine, one in spare(run).items()
+        }
+
+    with mock.patch.object(lending, "spare", longer):
+        yield
+
+
 FIXES: Final[dict[str, Callable[[World], AbstractContextManager[None]]]] = {
     "collecting": done_before_its_files,
     "ordered": any_result_counts,
@@ -231,5 +247,6 @@ FIXES: Final[dict[str, Callable[[World], AbstractContextManager[None]]]] = {
     "orders": orders_go_out_at_once,
     "household": bags_know_of_no_others,
     "late": ends_are_when_they_are_learnt,
+    "lent": lent_for_another_atu,
     "resting": resting_machines_are_looked_at_at_once,
 }

@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ class Verdict:
     steps: int  # events that the engine took
     machines: int
     seconds: float  # of virtual time
+    loans: Counter[str]  # how often what happened to machines lent
 
 
 def run_seed(seed: int, undone: str = "", *, told: bool = False) -> Verdict:
@@ -57,8 +59,9 @@ def run_seed(seed: int, undone: str = "", *, told: bool = False) -> Verdict:
                 else:
                     violations = judge(world, ended_at)
             return Verdict(
-                seed, tuple(violations), world.steps, len(world.provider.machines), world.loop.now
-            )
+                seed, tuple(violations), world.steps, len(world.provider.machines), world.loop.now,
+                world.loans.counts,
+            )  # fmt: skip
         finally:
             world.close()
             del world

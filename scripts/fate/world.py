@@ -16,6 +16,7 @@ from bats.master.service.options import Options, place_of
 from fate.befalls import HAPPENS, make_lie
 from fate.disk import Disk
 from fate.kernel import Kernel, Work
+from fate.loans import Loans
 from fate.network import Network
 from fate.provider import Machine, Provider
 from fate.stand_ins import stand_ins
@@ -55,6 +56,7 @@ class World:
         self.steps = 0  # events that an engine took
         self.lives = 0  # of the master
         self.cuts = 0  # of the master's power
+        self.loans = Loans()
         self.user = User(self)
         self._secrets = random.Random(f"secrets {seed}")
         self._graves: list[Any] = []
@@ -90,6 +92,7 @@ class World:
         assert self.network.master is not None
         self.network.master.admits = master.authenticator.admits
         master.bags.around.witness = self._witness
+        master.bags.side_by_side._neighbours.witness = self.loans.announced
         with contextlib.suppress(Exception):
             await master.ended
         self.loop.outside(30.0, self.begin_master)
@@ -110,12 +113,14 @@ class World:
             if runner and not runner.engine.was_sent(one.attempt.task, one.attempt.attempt):
                 self.begun_wrong.append(f"{one.attempt} began, and its order was forgotten")
 
-    def _witness(self, bag: BagId, _now: float, _event: Any, _commands: Any) -> None:
+    def _witness(self, bag: BagId, now: float, event: Any, commands: Any) -> None:
         self.steps += 1
+        self.loans.see(bag, event, self.loop.now, self.loop.now - now)
         runner = self.master.bags.loaded.get(bag) if self.master else None
         if runner is not None:
             self.bags[bag] = next(e for e in self.story.errands if e.name == runner.bag.name)
             runner.engine.check()
+            self.loans.note(bag, runner._heard, now, commands)
 
     def kill_master(self) -> None:
         process = self.master_process
