@@ -18,10 +18,11 @@ def told(*options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_two_hundred_stories_are_without_a_violation() -> None:
-    code, out = told("--seeds", "200", "--json")
+def test_a_hundred_and_forty_stories_with_loans_are_without_a_violation() -> None:
+    code, out = told("--seeds", "140", "--json")
     facts: dict[str, Any] = json.loads(out.splitlines()[-1])
     assert (code, facts["violated"]) == (0, []), out
+    assert facts["loans"]["borrowed"] > 10
 
 
 def test_a_story_goes_the_same_way_each_time() -> None:

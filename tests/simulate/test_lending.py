@@ -18,6 +18,7 @@ from bats.master.brain.protocol.events import (
     Added,
     AllAdded,
     Borrowed,
+    Collecting,
     Lends,
     Suspended,
     TakenBack,
@@ -110,6 +111,22 @@ def test_a_machine_that_its_bag_needs_again_is_taken_back_at_once() -> None:
     world.bags[A].deliver(AllAdded(), 1500.0)
     world.run()
     assert [one.engine.run.outcome for one in world.bags.values()] == [BagOutcome.COMPLETE] * 2
+
+
+def test_files_that_its_owner_fetches_from_a_machine_end_no_loan() -> None:
+    offering = replace(HOURLY, max_machines=2, slots=2)
+    bags = [
+        Submission(Settings(20, (offering,), money(1), seed=1), lambda t, _: 60.0 + t * 37 % 50),
+        Submission(Settings(90, (offering,), money(1), seed=2), lambda t, _: 20.0 + t % 5),
+    ]
+    world = Together(bags, check=True, keep_events=True)
+    world.run(until=810.0)
+    owner, borrower = world.bags[A], world.bags[B]
+    (machine,) = borrower.engine.borrowed
+    (attempt,) = owner.engine.run.pool.machines[machine].active.values()
+    owner.deliver(Collecting(machine, ((attempt.task, attempt.attempt),)), 810.0)
+    assert borrower.engine.borrowed == (machine,)
+    assert not told(world, B, TakenBack)
 
 
 def test_a_bag_that_is_alone_keeps_nothing_for_others() -> None:

@@ -54,7 +54,7 @@ def _is_spare(run: Run, machine: Machine) -> bool:
         and machine.state is MachineState.UP
         and machine.charged_since is not None
         and not (machine.offering.free or machine.draining or machine.unwanted)
-        and not (machine.queued or machine.collecting)
+        and not machine.queued
         and machine.offering.reliable
         and machine.idle_until(run.now) > run.now
     )
