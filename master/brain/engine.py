@@ -170,6 +170,11 @@ class Engine:
         """The machines that it has of other bags."""
         return tuple(self.run.pool.borrowed)
 
+    def running_on(self, machine: MachineId) -> int:
+        """The number of its tasks that run there, be it a machine of another bag."""
+        known = self.run.pool.machines.get(machine)
+        return len(known.active) if known is not None else 0
+
     def fitting(self, machines: Sequence[tuple[int, float]]) -> list[bool]:
         """True for each on which a task of it should end, of kinds that are lent until then."""
         return borrowing.fitting(self.run, machines)

@@ -39,11 +39,10 @@ async def bags(question: Question, _: GetBags) -> replies.Bags:
         if share := by_bag.get(BagId(line["bag"])):
             line["slots"] = share.slots
             line["weight"], line["priority"] = share.weight, share.priority
-    currencies = {bag: one.bag.settings.currency for bag, one in running.items()}
     return {
         "bags": told,
         "caps": question.live.bags.caps_told(),
-        "machines": by_owner(views, currencies, shares),
+        "machines": by_owner(running, views, shares),
         "pools": lines(question.live.bags.pools.kept()),
     }
 

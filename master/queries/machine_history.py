@@ -1,6 +1,6 @@
 """Machines of a bag, every one that it had; and those that live, by who pays for them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 
 from bats.common.messages import BagId, MachineId
@@ -60,20 +60,26 @@ def _told(rows: list[MachineRow], at_work: LiveBag | None) -> list[replies.Machi
 
 
 def by_owner(
-    views: Mapping[BagId, RunView], currencies: Mapping[BagId, str], shares: HouseholdView
+    running: Mapping[BagId, LiveBag], views: Mapping[BagId, RunView], shares: HouseholdView
 ) -> list[replies.OwnedMachines]:
-    """The machines that live: of each bag by offering, then the common ones by kind."""
+    """The machines that live, each once: of each bag by offering, then the common ones by kind."""
     told = []
+    shared = {one.machine: one for one in shares.machines}
     for bag, view in views.items():
         alive = [one for one in view.machines if not serves_all(MachineId(one.id))]
         for name in dict.fromkeys(one.cluster for one in alive):
             own = [one for one in alive if one.cluster == name]
-            told.append(_owned(bag, name, own, currencies[bag]))
-    return told + _common(views, shares)
+            lent = [shared.pop(MachineId(one.id)) for one in own if one.id in shared]
+            told.append(_owned(bag, name, own, lent, running))
+    return told + _common(running, list(shared.values()))
 
 
 def _owned(
-    bag: BagId, name: str, machines: list[MachineView], currency: str
+    bag: BagId,
+    name: str,
+    machines: list[MachineView],
+    lent: list[MachineShares],
+    running: Mapping[BagId, LiveBag],
 ) -> replies.OwnedMachines:
     working = [one for one in machines if one.state == MachineState.UP.value]
     return {
@@ -82,23 +88,19 @@ def _owned(
         "machines": len(working),
         "starting": sum(one.state == MachineState.REQUESTED.value for one in machines),
         "slots": sum(one.slots for one in working),
-        "running": sum(one.running for one in machines),
+        "running": sum(_tasks_on(MachineId(one.id), running) for one in machines),
         "spent": Money(sum(one.cost for one in machines)),
-        "currency": currency,
-        "shares": [],
+        "currency": running[bag].bag.settings.currency,
+        "shares": _slots_of_bags(lent, running),
     }
 
 
-def _kind(one: MachineShares) -> str:
-    return one.kind if one.paid_by is None else f"paid by bag {one.paid_by}"
-
-
-def _common(views: Mapping[BagId, RunView], shares: HouseholdView) -> list[replies.OwnedMachines]:
-    running = {(bag, one.id): one.running for bag, view in views.items() for one in view.machines}
+def _common(
+    running: Mapping[BagId, LiveBag], machines: list[MachineShares]
+) -> list[replies.OwnedMachines]:
     told: list[replies.OwnedMachines] = []
-    for kind in dict.fromkeys(map(_kind, shares.machines)):
-        alike = [one for one in shares.machines if _kind(one) == kind]
-        had = {bag: sum(one.granted.get(bag, 0) for one in alike) for bag in views}
+    for kind in dict.fromkeys(one.kind for one in machines):
+        alike = [one for one in machines if one.kind == kind]
         told.append(
             {
                 "bag": None,
@@ -106,12 +108,21 @@ def _common(views: Mapping[BagId, RunView], shares: HouseholdView) -> list[repli
                 "machines": len(alike),
                 "starting": 0,
                 "slots": sum(one.slots for one in alike),
-                "running": sum(
-                    running.get((bag, one.machine), 0) for one in alike for bag in views
-                ),
+                "running": sum(_tasks_on(one.machine, running) for one in alike),
                 "spent": NOTHING,
                 "currency": "",
-                "shares": [{"bag": bag, "slots": slots} for bag, slots in had.items() if slots],
+                "shares": _slots_of_bags(alike, running),
             }
         )
     return told
+
+
+def _tasks_on(machine: MachineId, running: Mapping[BagId, LiveBag]) -> int:
+    return sum(one.engine.running_on(machine) for one in running.values())
+
+
+def _slots_of_bags(
+    machines: list[MachineShares], bags: Collection[BagId]
+) -> list[replies.SharedSlots]:
+    had = {bag: sum(one.granted.get(bag, 0) for one in machines) for bag in bags}
+    return [{"bag": bag, "slots": slots} for bag, slots in had.items() if slots]

@@ -86,9 +86,10 @@ def foretell(engine: Engine, asked: Foretell) -> Foretold:
 
     if known.decided and not known.choosing:
         plan, *less = asked.schedules
-        return Foretold(
-            (_told(plan, known, look(plan, slice(None))), *_for_less(less, known, look))
-        )
+        ends = look(plan, slice(None))
+        if any(end.waits for end in ends):
+            return Foretold(())  # when others give machines back, nobody knows
+        return Foretold((_told(plan, known, ends), *_for_less(less, known, look)))
     first = [_told(one, known, look(one, slice(None, None, 2))) for one in asked.schedules]
     limited = [_limited(one) for one in believable(first)]
     return Foretold(tuple(_told(one, known, look(one, slice(None))) for one in limited))

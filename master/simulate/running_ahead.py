@@ -27,7 +27,7 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.views.forecast import Known, StandingMachine
 from bats.master.brain.views.readonly import MachineState
-from bats.master.simulate.driver import Simulation, Worker
+from bats.master.simulate.driver import Agenda, Simulation, Worker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MORE: Final = 1.05  # by which a run that is short of money gets more at a time
 ENOUGH: Final = 1.2  # of the money of one that was short, the next has
 HELPED: Final = 40  # times at most that a run is helped on
+LOOKS: Final = 300  # in a row with nothing at work or to come, after which a run is given up
 
 Floats: TypeAlias = "NDArray[np.float64]"
 
@@ -48,6 +49,7 @@ class End:
     done: bool  # all tasks
     sufficed: bool  # the money that it had at first
     most: Mix  # the most machines that it had of each kind at a time
+    waits: bool = False  # to the end, for what only others can give
 
 
 def run_ahead(
@@ -110,6 +112,7 @@ def end_of(world: World) -> End:
         done,
         sufficed and done,
         tuple(world.most),
+        waits=not engine.over,
     )
 
 
@@ -125,6 +128,7 @@ class World(Simulation):
 
         super().__init__(engine.settings, seconds, engine=engine)
         self.known = known
+        self._looks = 0  # in a row, since anything else happened
         self.most = [0] * len(lines)
         for machine in known.machines:
             self._stand(machine)
@@ -140,6 +144,15 @@ class World(Simulation):
         self.go_on(until=now)
         self.deliver(event, now)
         self.go_on()
+
+    def deliver(self, event: Event, now: float) -> None:
+        """As ever, but a run that waits for what only others can give is not waited for."""
+        super().deliver(event, now)
+        self._looks = self._looks + 1 if isinstance(event, Woken) else 0
+        if self._looks >= LOOKS:
+            self._looks = 0
+            if not any(one.running or not one.joined for one in self._workers.values()):
+                self._agenda = Agenda()
 
     def _stand(self, machine: StandingMachine) -> None:
         now, k, known = self.known.now, machine.cluster, self.known

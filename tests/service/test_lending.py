@@ -1,5 +1,6 @@
 """Paid time that one bag has no use for runs tasks of another, under a living master."""
 
+import asyncio
 from pathlib import Path
 
 from helpers.service import Make, becomes, eventually, over, results, sweep
@@ -33,6 +34,15 @@ async def submit(client: Client, tasks: int, command: str) -> int:
     return number
 
 
+async def lent_ones_at_work(client: Client, owner: int, *, to: int) -> bool:
+    """True while the overview, which tells each machine once, has a task on the one lent."""
+    machines = (await client.ask("bags"))["machines"]
+    assert sum(one["machines"] for one in machines) <= 2
+    (lent,) = [one for one in machines if one["bag"] == owner]
+    at_work = (lent["running"], lent["slots"]) == (1, 1)
+    return at_work and lent["shares"] == [{"bag": to, "slots": 1}]
+
+
 async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
     client: Client, master: Master
 ) -> None:
@@ -42,6 +52,9 @@ async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
     ended = await over(client, short)
     assert (ended["state"], ended["spent"]) == ("complete", PRICE)
     assert (await client.ask("status", bag=long))["done"] < 55
+    async with asyncio.timeout(5):
+        while not await lent_ones_at_work(client, short, to=long):
+            pass
     status = await over(client, long)
     assert (status["state"], status["done"]) == ("complete", 60)
     owners = [bag_of(row["machine"]) for row in await results(client, long)]

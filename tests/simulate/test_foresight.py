@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.workbench import HOUR, Bench, offering, only, settings
+from helpers.workbench import HOUR, Bench, offering, only, sent, settings
 
+from bats.common.messages import MachineId
 from bats.common.money import Money, money
-from bats.common.offering import ClusterName, Offering
+from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
@@ -17,6 +18,8 @@ from bats.master.brain.protocol.events import (
     Chosen,
     Event,
     Foretold,
+    Granted,
+    Joined,
     LeftOut,
     Limited,
     Woken,
@@ -421,3 +424,18 @@ def test_of_a_bag_of_seconds_nothing_is_told_that_nobody_can_read_in_time() -> N
     simulation = world("normal", 60, 1.0, seconds=5.0, budget=money("2"))
     simulation.run()
     assert len(simulation.engine.foretold) == 1
+
+
+def test_a_bag_whose_machines_others_have_is_not_run_ahead_for_ever() -> None:
+    """When a slot of the desk is granted again, nobody knows: nothing is told of the plan."""
+    kinds = offering("small", 1, machines=3), offering("desk", 0, machines=0, backend=MANUAL)
+    made = Bench(settings(44, *kinds, budget=5, rule="cheapest", foresight=True))
+    made(Limited(0, 0))
+    made.begin()
+    desks = MachineId(500_001), MachineId(500_002)
+    tasks = [sent(made(Joined(desk, 1, (), 1), 1.0))[0] for desk in desks]
+    for desk in desks:
+        made(Granted(desk, 0), 2.0)
+    made.done(desks[0], tasks[0], at=3.0)
+    (asked,) = only(Foretell, made.done(desks[1], tasks[1], at=3.0))
+    assert foretell(made.engine, asked) == Foretold(())

@@ -73,7 +73,7 @@ class OwnedMachines(TypedDict):
     running: int  # tasks
     spent: Money
     currency: str
-    shares: list[SharedSlots]  # of common ones
+    shares: list[SharedSlots]  # of common ones, and of those that are lent
 
 
 class Bags(TypedDict):
