@@ -12,6 +12,7 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetResults, GetTask, GetTasks
 from bats.master.bag import Bag, read_bag
+from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist, whole_output
 from bats.master.queries.question import LiveBag, Question
@@ -166,7 +167,7 @@ def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) 
         "command": bag.sweep.preview(task),
         "attempts": [task_row(row, bag) for row in attempts],
         "running": [],
-        "state": "done" if any(r.outcome is Outcome.DONE for r in attempts) else "not done",
+        "state": _state_at_the_end(bag, attempts),
     }
     if at_work is not None:
         facts = at_work.engine.task(task, at_work.clock())
@@ -176,3 +177,11 @@ def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) 
         if facts.waits:
             told["waits"] = facts.waits
     return told
+
+
+def _state_at_the_end(bag: Bag, attempts: list[Result]) -> str:
+    if any(one.outcome is Outcome.DONE for one in attempts):
+        return "done"
+    if bag.state != BagOutcome.WITH_FAILURES.value:
+        return "not done"
+    return "failed" if attempts or bag.sweep.graph is None else "cut_off"

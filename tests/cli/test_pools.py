@@ -1,5 +1,9 @@
 """`bats pools` in words."""
 
+from pathlib import Path
+
+from click.testing import CliRunner
+
 from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import MachineId
 from bats.common.money import money
@@ -8,6 +12,7 @@ from bats.master.brain.pools.pool_events import Formed, Looked
 from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.brain.protocol.commands import StartMachines
 from bats.master.brain.protocol.events import Charged, Joined
+from bats.master.cli.commands.clouds import clouds
 from bats.master.cli.display.tables.pool_table import pools_in_full, pools_in_short
 from bats.master.queries.pools.pool_facts import lines
 
@@ -38,3 +43,14 @@ def test_without_a_pool_it_says_how_one_comes_to_be():
     assert pools_in_full([]) == (
         "This master keeps no pool. A [[pool]] in its clouds file makes one."
     )
+
+
+def test_the_pools_of_a_clouds_file_are_shown_with_its_offerings(tmp_path: Path) -> None:
+    file = tmp_path / "clouds.toml"
+    file.write_text(
+        "[[offering]]\nname = 'node'\nprice = 1\nmax = 3\nlocal = {}\n"
+        "[[pool]]\nname = 'lab'\nmax = 2\ninterval = '5s'\n"
+    )
+    for told in (["show"], ["check", "--no-start"]):
+        said = CliRunner().invoke(clouds, [*told, str(file)]).stdout
+        assert said.endswith("\npool lab: 0 to 2 machines of node; react is asked every 5.0 s\n")

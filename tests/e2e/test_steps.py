@@ -1,5 +1,7 @@
 """A workflow as its user runs it: order is kept, what a failure cuts off is taken up by retry."""
 
+import re
+
 from helpers.user import User
 
 TOUR = """
@@ -39,6 +41,7 @@ def test_a_failure_cuts_off_exactly_what_waits_for_it_and_retry_completes_exactl
     status = user.facts("status", "1", exit_code=0)
     assert (status["done"], status["failed"], status["cut_off"]) == (7, 1, 2)
     assert "square   3 of 4 done, 1 failed" in user.bats("status", "1").stdout
+    assert user.bats("explain", "1", "9").stdout.startswith("task 9 of bag 1: cut off\n")
     with user.master():
         user.write("mended", "")
         user.bats("retry", "1")
@@ -47,4 +50,5 @@ def test_a_failure_cuts_off_exactly_what_waits_for_it_and_retry_completes_exactl
     assert (status["state"], status["done"], status["failed"]) == ("complete", 10, 0)
     assert "sum=60" in user.bats("results", "1", "--output").stdout
     table = user.bats("results", "1").stdout
+    assert not re.search(r"\d{6}", table)  # machines are called by their names
     assert table.splitlines()[0].split()[:3] == ["task", "step", "line"]

@@ -131,8 +131,18 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
         for one in found.offerings
     ]
     head = ("offering", "back end", "machines", "each has", "price of an ATU", "ATU", "priced")
-    said = f"{found.path or 'no clouds file: this computer'}\n" + table(head, rows)
-    common.facts(facts, lambda: said)
+    path = found.path or "no clouds file: this computer"
+    common.facts(facts, lambda: "\n".join([path, table(head, rows), *_pools(found)]))
+
+
+def _pools(found: "Clouds") -> list[str]:
+    """What each pool of the file keeps, in a line."""
+    return [
+        f"pool {pool.name}: {pool.least} to {pool.most} machines of "
+        f"{', '.join(kind.name for kind in pool.kinds)}; "
+        f"{pool.scaler} is asked every {duration(pool.interval_seconds)}"
+        for pool in found.pools
+    ]
 
 
 def _script(common: Common, found: "Clouds", name: str) -> str:
@@ -195,7 +205,8 @@ def check(
         head = ("offering", "back end", "", *_PARTS, "cost")
         total = Money(sum(one.cost or 0 for one in told))
         said = [f"{one.name}: {one.said}" for one in told]
-        return "\n".join([table(head, rows), "", *said, f"cost: {amount(total, found.currency)}"])
+        cost = f"cost: {amount(total, found.currency)}"
+        return "\n".join([table(head, rows), "", *said, cost, *_pools(found)])
 
     common.facts(facts, text)
     return 0 if all(one.ok for one in told) else 2

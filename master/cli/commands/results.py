@@ -12,7 +12,14 @@ from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
 from bats.master.api.replies import TaskResult
 from bats.master.cli.access import look
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.display.formatting import amount, duration, printable, shortened, table
+from bats.master.cli.display.formatting import (
+    amount,
+    duration,
+    machine_name,
+    printable,
+    shortened,
+    table,
+)
 from bats.master.cli.display.terminal import exact
 from bats.master.cli.questions import bag_argument
 
@@ -213,7 +220,7 @@ def _row(
         one["outcome"],
         one["exit_code"],
         duration(one["wall_seconds"]),
-        f"{one['cluster']} {one['machine']}",
+        machine_name(one["cluster"], one["machine"]),
         *([amount(one["cost_share"])] if paid else []),
         *([shortened(" ".join(_files(one)), 40)] if kept else []),
         *([shortened(_ends(one), _WIDEST)] if ends else []),
