@@ -13,7 +13,7 @@ export function show({ bags, caps = [], machines = [], pools = [] }, chosen, ope
   const listed = bags.filter((bag) => !hidden.has(bag.bag)).toReversed();
   byId("ended-bags").hidden = !hidden.size;
   byId("ended-bags").textContent = `${count(hidden.size)} more ended before; the list at the top has them.`;
-  const shared = machines.some((one) => one.bag === null);
+  const shared = machines.some((one) => one.bag === null || one.shares.length > 0);
   changed("rows", [listed, chosen, shared], () => {
     table(byId("bags"), [["Bag"], ["State"], ["Tasks"], ["Spent", "number"], ["Left", "number"],
       ["Machines", "number"], ...(shared ? [["Shared slots", "number"]] : []), ["Remarks"]]);
