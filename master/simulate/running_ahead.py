@@ -146,7 +146,7 @@ class World(Simulation):
         self.go_on()
 
     def deliver(self, event: Event, now: float) -> None:
-        """As ever, but a run that waits for what only others can give is not waited for."""
+        """A run that waits for what only others can give is given up after some looks."""
         super().deliver(event, now)
         self._looks = self._looks + 1 if isinstance(event, Woken) else 0
         if self._looks >= LOOKS:
