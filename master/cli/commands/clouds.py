@@ -136,7 +136,7 @@ def show(common: Common, file: Path | None, script: str | None) -> None:
 
 
 def _pools(found: "Clouds") -> list[str]:
-    """What each pool of the file keeps, in a line."""
+    """A line for each pool of the file."""
     return [
         f"pool {pool.name}: {pool.least} to {pool.most} machines of "
         f"{', '.join(kind.name for kind in pool.kinds)}; "
