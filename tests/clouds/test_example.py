@@ -105,11 +105,12 @@ def test_looking_around_finds_hosts_and_credentials(tmp_path: Path):
 
 
 @pytest.mark.checkout
-def test_the_file_on_the_page_about_clouds_is_right(tmp_path: Path):
+def test_the_files_on_the_page_about_clouds_are_right(tmp_path: Path):
     page = Path(__file__).parents[2] / "master" / "clouds" / "README.md"
-    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
-    names = [one.name for one in loaded(text, tmp_path).offerings]
+    example, pool = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    names = [one.name for one in loaded(example, tmp_path).offerings]
     assert names == ["m1.small", "cluster", "desk"]
+    assert [one.name for one in loaded(pool, tmp_path).pools] == ["lab"]
 
 
 @pytest.mark.checkout

@@ -67,7 +67,7 @@ async def test_a_machine_lost_in_silence_is_charged_on_and_ends_at_once_when_it_
         stat = Path(f"/proc/{pid}/stat")
         await eventually(
             lambda: asyncio.to_thread(stat.read_text),
-            # D: it was starting a task, waits for that child, and the child was stopped before it began
+            # D: it waits for a task it was starting, which was stopped before it began
             lambda it: it.rpartition(")")[2].split()[0] in "TD",
             PATIENCE,
             "stands still",
