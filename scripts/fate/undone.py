@@ -196,7 +196,7 @@ def ends_are_when_they_are_learnt(_: World) -> Iterator[None]:
     """A machine that is gone was charged until just now."""
 
     def latest(one: Any, charged_seconds: float) -> float:
-        return max(0.0, one.runner.clock() - charged_seconds)
+        return max(0.0, one.owner.clock() - charged_seconds)
 
     with mock.patch.object(provider_module, "_charged_since", latest):
         yield
