@@ -1,5 +1,6 @@
 """What is told by running a bag ahead: it comes true, it binds, and more is asked for in time."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -211,6 +212,21 @@ def test_that_a_bound_will_hardly_hold_is_said_early_with_what_can_be_done() -> 
     told = simulation.engine.view().told
     assert told is not None
     assert at < told.seconds_bound, "before it is broken"
+
+
+def test_of_a_plan_that_has_no_machine_nobody_says_when_it_ends() -> None:
+    def pessimist(engine: object, asked: Foretell) -> Foretold:
+        told = foretell(simulation.engine, asked).schedules
+        if simulation.engine.headline().chosen:
+            told = tuple(replace(one, makespan_seconds=math.inf) for one in told)
+        return Foretold(told)
+
+    simulation = world(tasks=120)
+    simulation._foreteller = pessimist
+    simulation.run()
+    run = simulation.engine.view()
+    assert run.outcome is BagOutcome.COMPLETE
+    assert (run.looks, run.at_risk) == ((), "")
 
 
 def _sooner(one: Schedule) -> Bounds:

@@ -5,6 +5,7 @@ engine runs copies of it ahead, which takes longer than an event may: the answer
 own, so that a journal tells what a user was told, whatever would be told today.
 """
 
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -87,13 +88,18 @@ def foretold(run: Run, event: Foretold) -> None:
     if told is None:
         return
     if run.phase is Phase.EXECUTING and told.schedules[0].name == run.choice.name:
-        less, told = told.schedules[1:], replace(told, schedules=told.schedules[:1])
-        _offer_less(run, told, less)
+        own, *less = told.schedules
+        told = replace(told, schedules=(own,))
+        ends = math.isfinite(own.makespan_seconds)  # else nobody knows when it has a machine again
+        if ends:
+            _offer_less(run, told, tuple(less))
         if told.tasks < run.planned_tasks:
             _ask_of_plan(run)  # that was about fewer tasks
+        elif not ends:
+            return
         elif run.choice.told is None:
             bind(run, told)
-        elif told.schedules[0].bounds is not None:
+        elif own.bounds is not None:
             run.choice.looks.append(told)
             _warn(run)
     elif run.phase is Phase.CHOOSING and told.tasks < run.planned_tasks:
