@@ -28,7 +28,12 @@ else:
     ) -> type:  # fmt: skip
         told, own = cls.__doc__, set(cls.__dict__)
         cls.__doc__ = told or ""  # else a signature is made up for one, which takes long
-        made = standard(cls, init=False, repr=False, eq=False, kw_only=kw_only, slots=slots)
+        derived = any(hasattr(base, "__dataclass_params__") for base in cls.__bases__)
+        made = standard(
+            cls, init=False, repr=False, eq=False, kw_only=kw_only, slots=slots,
+            frozen=frozen and derived,  # which is held against what the base says of itself
+        )  # fmt: skip
+        made.__dataclass_params__.frozen = frozen
         made.__doc__ = told
         every = fields(made)
         methods = {"__init__": _Init(made, every, frozen), **_of(_Told)}

@@ -162,3 +162,24 @@ def test_a_record_does_what_a_dataclass_does(make: Callable[[Decorator], type]) 
 def test_a_record_without_words_of_its_own_has_none() -> None:
     assert plain(records.dataclass).__doc__ is None
     assert frozen(records.dataclass).__doc__ == "A docstring."
+
+
+@pytest.mark.parametrize("below", [dataclasses.dataclass, records.dataclass])
+@pytest.mark.parametrize("above", [dataclasses.dataclass, records.dataclass])
+def test_what_is_frozen_derives_from_what_is_frozen_whoever_made_it(
+    above: Decorator, below: Decorator
+) -> None:
+    @above(frozen=True, slots=True)
+    class Settings:
+        a: int = 1
+
+    @below(frozen=True, slots=True)
+    class Own(Settings):
+        b: int = 2
+
+    made = Own(3)
+    assert (made.a, made.b) == (3, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.b = 4  # type: ignore[misc]
+    with pytest.raises(TypeError, match="cannot inherit non-frozen"):
+        below(type("Loose", (Settings,), {"__annotations__": {"c": int}}))

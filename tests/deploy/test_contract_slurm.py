@@ -93,7 +93,7 @@ class TestSlurm(BackendContract):
             node = node_of(seen[unlucky])
             await do("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
             await do("scancel", job_of(seen[hated]))
-            await do("scontrol", "update", f"job={job_of(seen[late])}", "EndTime=now")
+            await do("scontrol", "update", f"job={job_of(seen[late])}", "EndTime=now+1")
             seen = await becomes(backend, [late, unlucky, hated], State.GONE, 90)
             assert (seen[late].gone, seen[late].detail) == (
                 Gone.EXPIRED,
