@@ -64,6 +64,8 @@ async def test_a_strategy_is_chosen_by_pressing_its_point(
         if await page.js(at_the_first):
             break
         await key(page, "ArrowRight")
+    else:
+        raise AssertionError(f"{MOST_POINTS} arrows did not lead to the first point")
     fastest = await page.js("document.activeElement.dataset.strategy")
     told = await page.js("document.getElementById('strategy-words').textContent")
     assert told.startswith(fastest)
