@@ -1,6 +1,7 @@
 """Systems and workloads of chapter 4 of the thesis, for studies of scalers (§4.3, §4.5)."""
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from functools import partial
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple
@@ -9,7 +10,8 @@ from numpy.random import Generator
 
 from bats.master.brain.elasticity.curves import Elasticity
 from bats.master.brain.graphs.adjacency import neighbours
-from bats.master.brain.placement.arrived_workflow import Workflow
+from bats.master.brain.placement.arrived_workflow import Present, Workflow
+from bats.master.brain.placement.placer import Forgetful, Pick, Placer, PoolView
 from bats.master.brain.placement.placers import placer
 from bats.master.brain.scaling.elastic_pool import ElasticPool, Rules
 from bats.master.brain.scaling.releasing import release
@@ -43,6 +45,7 @@ class Case(NamedTuple):
     atu: float = HOUR
     release: str = "idle"
     workflows: int = WORKFLOWS
+    one_queue: bool = False  # of tasks; else of workflows, as §4.4.2 has it
 
 
 class Seen(NamedTuple):
@@ -80,6 +83,26 @@ def drawn(case: Case) -> list[Coming]:
     ]
 
 
+class InTurn(Forgetful):
+    """Tasks of all workflows in the order in which they could start: one queue of tasks."""
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[Present, int]] = deque()
+        self._queued: set[tuple[int, int]] = set()
+
+    def arrived(self, pool: PoolView) -> None:
+        for one in pool.present:
+            for task in sorted(one.waiting_tasks(), key=one.breadth):
+                if (one.number, task) not in self._queued:
+                    self._queued.add((one.number, task))
+                    self._queue.append((one, task))
+
+    def place(self, pool: PoolView) -> Iterator[Pick]:
+        self.arrived(pool)
+        while self._queue:
+            yield Pick(*self._queue.popleft(), pool.fastest())
+
+
 KNOBS: Final[Mapping[str, Mapping[str, float]]] = {"reg": {"window": 10}}
 """The window of Reg is 60 in the thesis, whose table comes out nearer with 10."""
 
@@ -94,11 +117,10 @@ def pool_of(case: Case) -> ElasticPool:
     knobs = dict(KNOBS.get(case.scaler, {}))
     if case.rate != 1:
         knobs["rate"] = case.rate
-    if case.scaler == "rehearse":
-        knobs["boot"] = case.boot
     least = MACHINES if case.scaler == "none" else 0
     rules = Rules([Kind("VM", MACHINES)], INTERVAL, release(case.release, case.atu), least)
-    return ElasticPool(rules, scaler(case.scaler, **knobs), placer("breadth-first"), case.seed)
+    places: Placer = InTurn() if case.one_queue else placer("breadth-first")
+    return ElasticPool(rules, scaler(case.scaler, **knobs), places, case.seed)
 
 
 def seen(case: Case, coming: list[Coming], account: Account) -> Seen:

@@ -32,6 +32,7 @@ class Shown:
     interval: float = 10.0
     budget: Money | None = None
     ended: Sequence[int] = (0,)
+    boot_seconds: float = BOOT
 
     @property
     def kinds(self) -> Sequence[Kind]:
@@ -115,26 +116,26 @@ def test_no_other_target_loses_less_second_by_second(seed: int):
     }
     if kept <= shown.most:
         best = min(losses, key=lambda one: (losses[one], one))
-        assert Rehearse(BOOT, waiting).want(shown) == [best]
+        assert Rehearse(waiting).want(shown) == [best]
 
 
 def test_machines_are_hired_for_tasks_that_wait_longer_than_a_boot():
     bag = workflow([30.0] * 4, [], 1)
-    assert Rehearse(boot=3.0).want(Shown([bag])) == [4]
-    assert Rehearse(boot=60.0).want(Shown([bag])) == [4]  # longer than the interval
-    assert Rehearse(boot=3.0).want(Shown([bag], most=2)) == [2]
+    assert Rehearse().want(Shown([bag], boot_seconds=3.0)) == [4]
+    assert Rehearse().want(Shown([bag], boot_seconds=60.0)) == [4]  # longer than the interval
+    assert Rehearse().want(Shown([bag], most=2, boot_seconds=3.0)) == [2]
 
 
 def test_short_tasks_follow_one_another_on_few_machines():
     bag = workflow([0.1] * 6, [], 1)
-    assert Rehearse(boot=0.0).want(Shown([bag], idle=6)) == [1]
+    assert Rehearse().want(Shown([bag], idle=6, boot_seconds=0.0)) == [1]
 
 
 def test_of_many_machines_not_every_number_is_tried():
     bag = workflow([30.0] * 700, [], 1)
-    assert Rehearse(boot=1.0).want(Shown([bag], most=1000)) == [700]
+    assert Rehearse().want(Shown([bag], most=1000, boot_seconds=1.0)) == [700]
 
 
 def test_a_task_on_which_many_wait_is_begun():
     wide = workflow([1.0] + [50.0] * 300, [(0, k) for k in range(1, 301)], 1)
-    assert Rehearse(boot=9.0).want(Shown([wide])) != [0]
+    assert Rehearse().want(Shown([wide], boot_seconds=9.0)) != [0]

@@ -41,6 +41,7 @@ class Shown:
     running: list[tuple[Present, int, float]] = field(default_factory=list)
     budget: Money | None = None
     ended: Sequence[int] = (0,)
+    boot_seconds: float = 0.0
 
     @property
     def kinds(self) -> Sequence[Kind]:
@@ -272,3 +273,28 @@ def test_names_lead_to_scalers_and_others_are_refused_with_those_there_are():
         scaler("magic")
     with pytest.raises(UsageError, match="no way to release; there are idle, paid"):
         release("never", 60.0)
+
+
+class Unseen(Shown):
+    """A pool of which nobody may look at tasks."""
+
+    @property
+    def present(self) -> Sequence[Present]:
+        raise AssertionError("looked at workflows")
+
+    @present.setter
+    def present(self, _: Sequence[Present]) -> None: ...
+
+    def busy(self) -> Iterator[Busy]:
+        raise AssertionError("looked at what runs")
+
+
+@pytest.mark.parametrize("name", sorted(set(SCALERS) - set(WITH_BUDGET)))
+def test_a_scaler_that_says_it_sees_no_tasks_looks_at_none(name: str):
+    one = scaler(name)
+    if not one.sees_tasks:
+        for call in range(30):
+            assert one.want(Unseen(demand=call, cap=5))[0] >= 0
+    else:
+        with pytest.raises(AssertionError, match="looked at"):
+            one.want(Unseen(demand=3, cap=5))

@@ -74,6 +74,13 @@ def test_machines_that_are_always_on_run_the_tasks_when_places_of_a_pool_do():
     assert {task: began for task, (began, *_) in account.starts.items()} == theirs
 
 
+def test_a_pool_knows_how_long_its_machines_take_to_boot():
+    one = pool("react")
+    assert one.boot_seconds == 0.0
+    run(drawn(1), one, boot=12.0)
+    assert one.boot_seconds == 12.0
+
+
 def test_machines_that_boot_are_not_started_again():
     near = neighbours(graph([Step("task", 5)]))
     bag = Coming(5.0, Workflow(near, [100.0] * 5), ([100.0] * 5,))

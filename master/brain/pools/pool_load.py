@@ -62,6 +62,7 @@ class LoadView:
         self.now = pool.now
         self.interval = rules.interval_seconds
         self.budget = rules.per_interval
+        self.boot_seconds = max((kind.boot_seconds for kind in pool.kinds), default=0.0)
         self.kinds = [_kind(rules, k) for k in range(len(rules.kinds))]
         self.demand = sum((one.running + one.ready) * one.width for one in loads)
         self.present = present
@@ -118,10 +119,10 @@ class Loads:
         self._known: dict[BagId, _Shown] = {}
 
     def view(
-        self, pool: StandingPool, loads: Sequence[BagLoad], ended: Sequence[int], *, graphs: bool
+        self, pool: StandingPool, loads: Sequence[BagLoad], ended: Sequence[int], *, tasks: bool
     ) -> LoadView:
-        """Without `graphs` only how many tasks there are is shown: most scalers see no more."""
-        if not graphs:
+        """Without `tasks` only how many there are is shown: most scalers see no more."""
+        if not tasks:
             return LoadView(pool, loads, (), (), ended)
         self._known = {one.bag: self._known.get(one.bag) or _Shown(one) for one in loads}
         most = pool.rules.most * max(kind.slots for kind in pool.rules.kinds)

@@ -20,6 +20,8 @@ AHEAD: Final = 20
 
 
 class ConPaaS:
+    sees_tasks = False
+
     def __init__(self, rate: float = 1.0) -> None:
         self.rate = rate
         self._loads: deque[float] = deque(maxlen=HISTORY + 1)

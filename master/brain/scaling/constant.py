@@ -6,5 +6,7 @@ from bats.master.brain.scaling.scaler import ElasticView
 
 
 class Constant:
+    sees_tasks = False
+
     def want(self, pool: ElasticView) -> Sequence[int]:
         return [kind.most for kind in pool.kinds]

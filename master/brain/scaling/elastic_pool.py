@@ -7,8 +7,10 @@ interval than the budget.
 """
 
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from statistics import fmean
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from bats.common.money import Money
 from bats.common.records import dataclass
@@ -16,6 +18,8 @@ from bats.master.brain.placement.placer import Busy, Placer
 from bats.master.brain.placement.pool import Arrived, Completed, Pool, Start
 from bats.master.brain.scaling.releasing import Due
 from bats.master.brain.scaling.scaler import ElasticView, Kind, MachineView, Scaler
+
+_BOOTS: Final = 20  # the last ones
 
 
 class Booted(NamedTuple):
@@ -88,6 +92,7 @@ class ElasticPool(Pool):
         self._rules = rules
         self._scaler = scaler
         self._machines: dict[int, Machine] = {}
+        self._boots: deque[float] = deque(maxlen=_BOOTS)
 
     def elastic(self, event: Arrived | Completed | Booted | Look, now: float) -> list[Command]:
         """Take in an event, as `handle` does; its places come and go."""
@@ -121,6 +126,10 @@ class ElasticPool(Pool):
     def cost(self) -> Money:
         """Of all machines, for an interval."""
         return Money(sum(self.kinds[one.kind].price for one in self._machines.values()))
+
+    @property
+    def boot_seconds(self) -> float:
+        return fmean(self._boots) if self._boots else 0.0
 
     def machines(self) -> Iterator[MachineView]:
         yield from self._machines.values()
@@ -191,6 +200,7 @@ class ElasticPool(Pool):
         machine = self._machines[place]
         machine.ready = True
         machine.idle_since = self.now
+        self._boots.append(self.now - machine.hired)
         insort(self._free, (-self.speeds[place], place))
 
     def _complete(self, place: int) -> None:

@@ -14,6 +14,8 @@ from bats.master.brain.scaling.scaler import ElasticView, in_order
 
 
 class Plan:
+    sees_tasks = True
+
     def want(self, pool: ElasticView) -> Sequence[int]:
         most = sum(kind.most for kind in pool.kinds)
         running: dict[int, dict[int, float]] = {}

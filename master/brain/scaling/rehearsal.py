@@ -30,12 +30,13 @@ _MACHINE: Final = -1  # comes free without a task: it has booted
 
 
 class Rehearse:
-    def __init__(self, boot: float = 0.0, waiting: float = WAITING) -> None:
-        self._boot = boot
+    sees_tasks = True
+
+    def __init__(self, waiting: float = WAITING) -> None:
         self._waiting = waiting
 
     def want(self, pool: ElasticView) -> Sequence[int]:
-        stage = Rehearsal(pool, self._boot, self._waiting)
+        stage = Rehearsal(pool, self._waiting)
         most = sum(kind.most for kind in pool.kinds)
         least = min(stage.kept, most)
         step = math.ceil((most - least + 1) / TRIED)
@@ -49,9 +50,9 @@ class Rehearse:
 class Rehearsal:
     """The next interval of a pool and a boot, as often as asked."""
 
-    def __init__(self, pool: ElasticView, boot: float, waiting: float) -> None:
+    def __init__(self, pool: ElasticView, waiting: float) -> None:
+        self._boot = boot = pool.boot_seconds
         self._lasts = pool.interval + boot
-        self._boot = boot
         self._waiting = waiting
         self._workflows: Sequence[Present] = pool.present
         machines = list(pool.machines())

@@ -79,6 +79,11 @@ class ElasticView(Protocol):
         ...
 
     @property
+    def boot_seconds(self) -> float:
+        """That machines took from hire to readiness, the last ones on the mean; 0: none has yet."""
+        ...
+
+    @property
     def ended(self) -> Sequence[int]:
         """Tasks ended since the last call, by the kind of their machine."""
         ...
@@ -96,6 +101,11 @@ class ElasticView(Protocol):
 class Scaler(Protocol):
     """One belongs to one pool, for it may remember."""
 
+    @property
+    def sees_tasks(self) -> bool:
+        """False of one that looks neither at `present` nor at `busy`: they need not be shown."""
+        ...
+
     def want(self, pool: ElasticView) -> Sequence[int]:
         """Machines of each kind that there should be; the pool clips them to what can be."""
         ...
@@ -107,6 +117,8 @@ class OfLoad:
     Load is the demand at the call: tasks that run or may start. μ = `rate` is how many tasks a
     machine ends in an interval; the thesis has 1 (its mean runtime) and 14 (its median).
     """
+
+    sees_tasks = False
 
     def __init__(self, rate: float = 1.0) -> None:
         self.rate = rate

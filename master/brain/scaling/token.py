@@ -14,6 +14,8 @@ from bats.master.brain.scaling.scaler import ElasticView, in_order
 
 
 class Token:
+    sees_tasks = True
+
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # N, by number of workflow
 

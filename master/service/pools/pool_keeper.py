@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgpack
 import structlog
@@ -26,7 +26,7 @@ from bats.master.brain.protocol.commands import (
 )
 from bats.master.brain.protocol.events import Allotted, Cause, Gone, SetAside
 from bats.master.brain.protocol.numbering import before_first
-from bats.master.brain.scaling.scaler import OfLoad, Scaler
+from bats.master.brain.scaling.scaler import Scaler
 from bats.master.brain.views.told.facts import MachineFacts, machine_facts
 from bats.master.service.bags.runner import Runner
 from bats.master.service.bags.side_by_side import SideBySide
@@ -37,7 +37,6 @@ from bats.master.store.rows import DecisionRow, MachineRow
 from bats.master.store.store import Store
 
 _pack = msgpack.Packer().pack
-_WITHOUT_GRAPHS: Final = ("none",)
 
 log = structlog.get_logger()
 
@@ -202,9 +201,9 @@ class PoolKeeper:
             return
         loads = self.loads()
         try:
-            graphs = not isinstance(self.scaler, OfLoad) and rules.scaler not in _WITHOUT_GRAPHS
-            view = self._loads.view(self.pool, loads, self._ended(), graphs=graphs)
-            if graphs:
+            tasks = self.scaler.sees_tasks
+            view = self._loads.view(self.pool, loads, self._ended(), tasks=tasks)
+            if tasks:
                 self._asking = self._loop.create_task(self._ask(view))
             else:
                 self._tell(view.in_machines(self.scaler.want(view)), loads=loads)
@@ -284,8 +283,4 @@ class PoolKeeper:
     def _new_scaler(self) -> Scaler:
         from bats.master.brain.scaling.scalers import scaler  # with numpy: only pools need it
 
-        name = self.pool.rules.scaler
-        if name == "rehearse":
-            boots = [one.boot_seconds for one in self.pool.kinds]
-            return scaler(name, boot=max(boots, default=0.0))
-        return scaler(name)
+        return scaler(self.pool.rules.scaler)

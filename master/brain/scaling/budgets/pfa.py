@@ -82,6 +82,8 @@ class ExponentialAverage:
 
 
 class PFA:
+    sees_tasks = True
+
     def __init__(self, m: int = WINDOW, alpha: float | None = None) -> None:
         self._average = MovingAverage(m) if alpha is None else ExponentialAverage(alpha)
 

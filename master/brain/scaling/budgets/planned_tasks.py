@@ -18,6 +18,8 @@ from bats.master.brain.scaling.scaler import ElasticView, MachineView
 class PlannedTasks(Forgetful):
     """Queues of tasks, one of each machine."""
 
+    sees_tasks = True
+
     def __init__(self) -> None:
         self._next: dict[int, deque[tuple[Present, int]]] = {}
 
@@ -36,12 +38,12 @@ class PlannedTasks(Forgetful):
 
 
 class Planning:
-    def __init__(self, pool: ElasticView, boot: float) -> None:
+    def __init__(self, pool: ElasticView) -> None:
         self._pool = pool
         self._until = pool.now + pool.interval
         self._machines = {one.number: one for one in pool.machines()}
         self._free_at = {
-            one.number: pool.now if one.ready else one.hired + boot
+            one.number: pool.now if one.ready else one.hired + pool.boot_seconds
             for one in self._machines.values()
         }
         self._ends: dict[tuple[int, int], float] = {}

@@ -23,9 +23,8 @@ from bats.master.brain.scaling.scaler import ElasticView
 
 
 class PLF(PlannedTasks):
-    def __init__(self, boot: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0) -> None:
         super().__init__()
-        self._boot = boot
         self._rng = random.Random(seed)
         self._noted: list[tuple[Present, int, int]] = []
 
@@ -56,7 +55,7 @@ class PLF(PlannedTasks):
         return numbers
 
     def plan(self, pool: ElasticView) -> Collection[int]:
-        plan = Planning(pool, self._boot)
+        plan = Planning(pool)
         for workflow, task, kind in self._noted:
             plan.put_on(kind, workflow, task)
         workflows = list(pool.present)

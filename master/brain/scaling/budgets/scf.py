@@ -29,9 +29,8 @@ from bats.master.brain.scaling.scaler import ElasticView
 
 
 class SCF(PlannedTasks):
-    def __init__(self, boot: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._boot = boot
         self._known: dict[int, _Unlimited] = {}  # by number of workflow
 
     def want(self, pool: ElasticView) -> Sequence[int]:
@@ -59,7 +58,7 @@ class SCF(PlannedTasks):
         return seconds
 
     def plan(self, pool: ElasticView) -> Collection[int]:
-        plan = Planning(pool, self._boot)
+        plan = Planning(pool)
         plan.put_all(by_priority(pool))
         return self.carry_out(plan)
 
