@@ -143,10 +143,10 @@ def _more(amount: Money) -> Money:
 def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
     """The schedule with what its runs came to; its machines are those of a typical run.
 
-    A limit that sufficed in so many runs is the bound of its price.
+    A limit that sufficed in so many runs is the bound of its price. A run whose money ended before
+    its tasks takes so long at least: who just gets by ends then, not with those that had it easy.
     """
-    all_done = [end for end in ends if end.done] or ends  # the chance tells of the others
-    times = sorted(end.seconds for end in all_done)
+    times = sorted(end.seconds for end in ends)
     costs = sorted(end.cost for end in ends)
     cost = costs[_place(costs)]
     if (limit := schedule.bounds) and sum(end.sufficed for end in ends) > _place(ends):
@@ -161,7 +161,7 @@ def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
         median(times),
         costs[(len(costs) - 1) // 2],
     )
-    typical = sorted(all_done, key=lambda end: end.seconds)[(len(all_done) - 1) // 2]
+    typical = sorted(ends, key=lambda end: end.seconds)[(len(ends) - 1) // 2]
     return replace(
         schedule,
         budget=bounds.cost,

@@ -28,8 +28,8 @@ from bats.master.brain.protocol.events import (
 from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.simulate.driver import Conditions, Simulation
-from bats.master.simulate.foresight import _bound, foretell
-from bats.master.simulate.running_ahead import run_ahead
+from bats.master.simulate.foresight import _bound, _told, foretell
+from bats.master.simulate.running_ahead import End, run_ahead
 from bats.master.simulate.workloads import WORKLOADS
 
 SPEEDS = (1.0, 2.0)
@@ -117,6 +117,20 @@ def test_a_run_short_of_what_was_told_is_given_more_and_ends() -> None:
 def test_of_a_stratified_sample_nine_of_ten_lie_within_the_bound(runs: int) -> None:
     middles = [(k + 0.5) / runs for k in range(runs)]
     assert _bound(middles) == pytest.approx(0.9)
+
+
+def test_runs_whose_money_ended_tell_how_long_it_takes_to_just_get_by() -> None:
+    simulation = world(tasks=60, rule=ASK)
+    simulation.run(until=2000)
+    (cheapest, *_) = simulation.engine.headline().offered
+    lucky, short = (
+        End(seconds, Money(1), done, done, (1, 0))
+        for seconds, done in ((50.0, True), (90.0, False))
+    )
+    told = _told(cheapest, simulation.engine.foreknown(), [*[lucky] * 2, *[short] * 7]).bounds
+    assert told is not None
+    assert told.makespan_seconds >= 90.0
+    assert told.chance_in_budget == pytest.approx(0.25)
 
 
 def test_offers_rise_in_price_and_fall_in_time_and_each_tells_its_bounds() -> None:
