@@ -6,6 +6,7 @@ taken for a worker, nor signalled.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -22,6 +23,8 @@ from bats.common.ticket import LEASE_ENDED, UNRENEWED
 from bats.deploy.protocol import Gone, Sighting, State
 
 STOP_GRACE_SECONDS: Final = 10.0  # for a worker to end its tasks and send what they gave
+ENDING_SECONDS: Final = 10.0  # after its first process, for the rest of a worker to end
+DAEMONS_LOCK: Final = "lock"  # in a worker's own folder; held by its daemon while that lives
 KEPT_SECONDS: Final = 14 * 86_400.0
 SIGNALS: Final = {number.value for number in signal.Signals}
 LOG_LINES: Final = 40
@@ -128,6 +131,8 @@ class Roster:
         if end is None:
             self.ended(machine, None, charged_seconds)  # from now on the bill stands still
             end = _read(folder / "ended.json") or {"code": None, "charged_seconds": 0.0}
+        if self._still_ends(machine):
+            return Sighting(State.STOPPING, address, end["charged_seconds"])
         gone, detail = _judge(end["code"], asked)
         if gone is not Gone.STOPPED and (folder / TAKEN).exists():
             return Sighting(State.GONE, address, end["charged_seconds"], Gone.PREEMPTED, EMULATED)
@@ -186,6 +191,22 @@ class Roster:
                 return file.read(size)
         except OSError:
             return b""
+
+    def _still_ends(self, machine: MachineId) -> bool:
+        """True if its daemon lives on for a moment: what it tells and keeps in it is yet to come.
+
+        That is so when its guardian was killed above it.
+        """
+        try:
+            if time.time() - (self.of(machine) / "ended.json").stat().st_mtime > ENDING_SECONDS:
+                return False
+            with (self.state(machine) / DAEMONS_LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def _worker(self, machine: MachineId) -> Process | None:
         entry = _read(self.of(machine) / "process.json")

@@ -1,5 +1,6 @@
 """A host's roster tells the living from the dead, and never takes one process for another."""
 
+import fcntl
 import json
 import os
 import resource
@@ -71,6 +72,25 @@ def test_nobody_is_gone_because_nothing_can_be_read(
     for ask in (lambda: roster.look(M1), sleeper.lives, roster.living):
         with pytest.raises(OSError, match="Too many open files"):
             ask()
+
+
+def test_a_worker_whose_guardian_was_killed_is_gone_when_its_daemon_has_ended_too(
+    roster: Roster, sleeper: Process
+) -> None:
+    roster.enter(M1, replace(sleeper, start_ticks=0), replace(me(), start_ticks=0))
+    roster.state(M1).mkdir()
+    with (roster.state(M1) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert roster.look(M1).state is State.STOPPING
+        bill = roster.look(M1).charged_seconds
+        assert roster.living() == []
+        note = roster.of(M1) / "ended.json"
+        os.utime(note, (time.time() - 60, time.time() - 60))
+        assert roster.look(M1).state is State.GONE  # one that is frozen would never end
+        note.touch()
+        assert roster.look(M1).state is State.STOPPING
+    seen = roster.look(M1)
+    assert (seen.state, seen.charged_seconds) == (State.GONE, bill)
 
 
 def test_another_process_with_its_id_is_not_the_worker(roster: Roster, sleeper: Process) -> None:
