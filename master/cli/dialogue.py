@@ -60,7 +60,7 @@ class Dialogue:
         self._paused = paused is not None
         self._enough = paused["budget"] if paused else None
         if not self._is_asked(status):
-            shown.question = ""
+            shown.question = self._said = ""
         elif not self._answers:
             shown.question = f"{self._said} {self._question()}".lstrip()
 
@@ -80,7 +80,8 @@ class Dialogue:
         return f"Which? Press its number, b for balanced ({balanced}), q to cancel."
 
     def _pressed(self, key: str) -> None:
-        if self.shown.question:  # what is typed before there is a question is no answer to it
+        # What is typed before there is a question, or again, is no answer to it.
+        if self.shown.question and not self._answers:
             self._answer(self._take(key))
 
     async def _take(self, key: str) -> None:

@@ -21,6 +21,11 @@ from bats.master.cli.display.terminal import Shown
 INTERRUPTED: Final = 130
 _BUG: Final = 70
 _ALIKE: Final = 0.7  # of an option mistyped and one that is meant
+_CALLED: Final = {
+    "choose": "pick", "schedule": "pick", "cost": "budget", "money": "budget", "max-cost": "budget",
+    "due": "deadline", "by": "deadline", "walltime": "timeout", "time-limit": "timeout",
+}  # fmt: skip
+"""What options are called elsewhere, and here."""
 
 COMMANDS: Final = {
     "run": "Runs a sweep: samples, offers schedules, executes the chosen one, tells what it cost.",
@@ -176,7 +181,8 @@ def _tell(sentence: str, code: int) -> int:
 def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         known = [name.lstrip("-") for name in error.possibilities or ()]
-        near = get_close_matches(error.option_name.lstrip("-"), known, 1, _ALIKE)
+        name = error.option_name.lstrip("-")
+        near = _called_here(name, error.ctx) or get_close_matches(name, known, 1, _ALIKE)
         end = f"; did you mean --{near[0]}?" if near else "."
         return f"There is no option {error.option_name}{end} See `{_path(error)} --help`."
     if isinstance(error, click.BadParameter) and type(error) is click.BadParameter:
@@ -189,6 +195,13 @@ def _sentence(error: click.ClickException) -> str:
         said = said if said.endswith("?") else f"{said.rstrip('.')}."
         said = f"{said} See `{_path(error)} --help`."
     return said
+
+
+def _called_here(name: str, context: click.Context | None) -> list[str]:
+    """The option of this command that others call by that name, if it has it."""
+    meant = _CALLED.get(name)
+    options = context.command.params if context else ()
+    return [meant] if meant and any(f"--{meant}" in one.opts for one in options) else []
 
 
 def _in_words(message: str) -> str:

@@ -31,6 +31,14 @@ class BagName(click.ParamType[int | str]):
 bag_argument = click.argument("bag", type=BagName(), default="last")
 
 
+def of_all_bags(option: str) -> None:
+    """Refuse a bag that is named beside an option which is of all of them."""
+    context = click.get_current_context()
+    if context.get_parameter_source("bag") is click.core.ParameterSource.COMMANDLINE:
+        bag = context.params["bag"]
+        raise click.UsageError(f"{option} is of all bags, not of bag {bag}; leave one out.")
+
+
 def ask(common: Common, request: Request[R]) -> R:
     """One question, one answer."""
 

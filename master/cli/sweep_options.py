@@ -62,8 +62,8 @@ _OPTIONS: Final = (
                  help="Ask nothing: the balanced schedule, unless a limit or --pick says more."),
     click.option("--emulate", type=click.Choice(["sleep", "processor"]),
                  help="Of a recorded workflow: each task takes its time, asleep or at work."),
-    click.option("--speedup", type=click.FloatRange(min=0, min_open=True), default=1.0,
-                 show_default=False, help="With --emulate: so many times as fast."),
+    click.option("--speedup", type=click.FloatRange(min=0, min_open=True),
+                 help="With --emulate: so many times as fast."),
     click.option("--dry-run", is_flag=True, help="Show what would be run, and run nothing."),
 )  # fmt: skip
 
@@ -133,8 +133,10 @@ def _emulation(given: Mapping[str, Any]) -> "Emulation | None":
     from bats.master.sweep.workflow.task_list import Emulation
 
     if given["emulate"] is None:
+        if given["speedup"] is not None:
+            raise click.UsageError("--speedup goes with --emulate, of a recorded workflow.")
         return None
-    return Emulation(given["emulate"] == "processor", given["speedup"])
+    return Emulation(given["emulate"] == "processor", given["speedup"] or 1.0)
 
 
 def _tell(notes: Sequence[str]) -> None:

@@ -120,6 +120,25 @@ MISTAKES = [
     (["status", "--access", "garbled.json"], 2, "`server_key` is not a key of 40 characters"),
     (["clouds", "show", "--clouds", "clouds.toml"], 2, "nowhere"),
     (["clouds", "show", "clouds.toml", "--clouds", "clouds.toml"], 2, "named twice"),
+    (["machines", "3", "--speeds"], 2, "--speeds is of all bags, not of bag 3; leave one out"),
+    (["machines", "3", "--stop-orphans"], 2, "--stop-orphans is of all bags, not of bag 3"),
+    (
+        ["machines", "--stop-orphans", "--adopt-orphans"],
+        2,
+        "One of --stop-orphans, --adopt-orphans",
+    ),
+    (["machines", "--speeds", "--adopt-orphans"], 2, "One of --adopt-orphans, --speeds"),
+    (["elasticity", "3", "--all"], 2, "--all is of all bags, not of bag 3"),
+    (["watch", "3", "--all"], 2, "--all is of all bags, not of bag 3"),
+    (["learned", "--forget", "true", "--forget-all"], 2, "leave --forget out"),
+    (["run", "good.toml", "--choose", "fastest"], 2, "no option --choose; did you mean --pick?"),
+    (["submit", "good.toml", "--cost", "5"], 2, "no option --cost; did you mean --budget?"),
+    (["run", "good.toml", "--speedup", "2"], 2, "--speedup goes with --emulate"),
+    (["access", "list", "ann"], 2, "`revoke` a name or a worker, others none"),
+    (["simulate", "--bag", "1", "--column", "x"], 2, "--column goes with --runtimes"),
+    (["cap", "--user", "ann"], 2, "--user goes with `set` or `remove`"),
+    (["cap", "--per", "day"], 2, "--per goes with `set` or `remove`"),
+    (["cap", "remove", "--zone", "UTC"], 2, "--zone goes with `set`"),
 ]
 
 

@@ -25,11 +25,16 @@ def test_after_a_kill_status_says_that_nothing_runs_and_resume_goes_on(user: Use
     words = r"no master runs; the last wrote at \d\d:\d\d \([\d.]+ s ago\); `bats resume 1` or "
     assert re.search(words, row)
     assert re.search(rf"bag 1 \(s\): stands still: {words}", user.bats("status", "1").stdout)
+    said = user.bats("watch", exit_code=4).stderr
+    assert said.endswith("Until then nothing runs; `bats resume 1` goes on with bag 1 here.\n")
+    said = user.bats("watch", "--all", exit_code=4).stderr
+    assert said.endswith("`bats resume BAG` goes on with it here.\n")
     user.write("gate", "")
     said = user.bats("resume").stdout
     assert said.startswith("bag 1 (s) goes on\n")
     assert "done: 5 of 5 tasks done" in said
     assert "nothing" not in user.bats("status").stdout
+    assert "5 of 5 done" in user.bats("watch").stdout, "it has ended, with a master or without"
 
 
 def test_after_an_interrupt_the_last_screen_says_how_to_go_on(user: User) -> None:
@@ -61,7 +66,7 @@ def test_watch_outlives_its_master_and_joins_the_next(user: User) -> None:
     sweep = user.write("s.toml", SWEEP)
     with user.master() as master:
         user.bats("submit", sweep)
-        with user.started("watch") as watching:
+        with user.started("watch") as watching, user.started("watch", "--all") as all_of_them:
             until(lambda: _done(user) == 4)
             master.send_signal(signal.SIGKILL)
             master.communicate()
@@ -71,6 +76,8 @@ def test_watch_outlives_its_master_and_joins_the_next(user: User) -> None:
                 assert watching.stderr.readline() == "bats: a master is there again.\n"
                 user.write("gate", "")
                 out, _ = watching.communicate(timeout=60)
-    assert watching.returncode == 0
+                last, _ = all_of_them.communicate(timeout=60)
+    assert watching.returncode == all_of_them.returncode == 0
+    assert re.search(r"1  s +complete +5 ", last)
     assert "5 of 5 done" in out
     assert out.count("executing: ") == len(set(re.findall("executing: .*", out)))

@@ -69,6 +69,22 @@ async def test_a_broken_sweep_is_paused_costs_nothing_more_and_completes_once_me
     assert [(row["task"], row["outcome"]) for row in rows] == [(k, "done") for k in range(40)]
 
 
+async def test_to_resume_twice_is_to_resume(client: Client, tmp_path: Path) -> None:
+    bag = await submit(client, tmp_path / "gate")
+    await becomes(client, bag, parked)
+    both = await asyncio.gather(*(client.ask("resume", bag=bag) for _ in range(2)))
+    assert [one["bag"] for one in both] == [bag, bag]
+
+
+async def test_a_bag_that_waits_for_others_is_told_for_which(
+    client: Client, tmp_path: Path
+) -> None:
+    first = await submit(client, tmp_path / "gate")
+    later = await submit(client, tmp_path / "gate", after=[first])
+    with pytest.raises(UsageError, match=f"not begun: it waits for bag {first}; there is nothing"):
+        await client.ask("resume", bag=later)
+
+
 async def test_a_paused_bag_leaves_its_machines_to_others_and_goes_on_beside_them(
     client: Client, master: Master, tmp_path: Path
 ) -> None:

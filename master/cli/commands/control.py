@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _MOST_DROPPED: Final = 10_000_000
+_FOR_GOOD: Final = "ever"
 _DONE: Final = ("complete", "with failures")
 
 
@@ -302,12 +303,12 @@ bats cap remove --per day
 @click.argument("what", type=click.Choice(["show", "set", "remove"]), default="show",
                 metavar="[set|remove]")  # fmt: skip
 @click.argument("at_most", default="", metavar="[AMOUNT]")
-@click.option("--per", type=click.Choice(["day", "week", "month", "ever"]), default="ever",
+@click.option("--per", type=click.Choice(["day", "week", "month", "ever"]),
               help="The time in which so much may be spent (ever: for good).")  # fmt: skip
 @click.option("--user", default="", help="Only the bags of this user.")
 @click.option("--zone", default="", help="The time zone of days, as Europe/Berlin (UTC).")
 @common
-def cap(common: Common, what: str, at_most: str, per: str, user: str, zone: str) -> None:
+def cap(common: Common, what: str, at_most: str, per: str | None, user: str, zone: str) -> None:
     """Caps what all bags of a master, or of a user, may spend in all.
 
     Nothing is bought that cannot be reserved under every cap. What does not fit waits for the next
@@ -315,14 +316,18 @@ def cap(common: Common, what: str, at_most: str, per: str, user: str, zone: str)
     """
     if bool(at_most) != (what == "set"):
         raise click.UsageError("`set` needs an amount, others none.")
+    if what == "show" and (per or user):
+        raise click.UsageError(f"{'--per' if per else '--user'} goes with `set` or `remove`.")
+    if what != "set" and zone:
+        raise click.UsageError("--zone goes with `set`.")
     if what == "set":
         try:
             wanted = money(currency_apart(at_most)[0])
         except ValueError as error:
             raise UsageError(f"{error}.") from None
-        told = ask(common, SetCap(amount=wanted, period=per, user=user, zone=zone))
+        told = ask(common, SetCap(amount=wanted, period=per or _FOR_GOOD, user=user, zone=zone))
     elif what == "remove":
-        told = ask(common, RemoveCap(period=per, user=user))
+        told = ask(common, RemoveCap(period=per or _FOR_GOOD, user=user))
     else:
         told = ask(common, GetCaps())
     common.facts(told, lambda: caps_in_words(told["caps"]), replies.Caps)

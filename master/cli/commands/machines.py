@@ -27,7 +27,7 @@ from bats.master.cli.display.formatting import amount, count, duration, machine_
 from bats.master.cli.display.tables.elasticity_table import measures, measures_of_all
 from bats.master.cli.display.tables.pool_table import pools_in_full
 from bats.master.cli.display.tables.speeds_table import speeds_in_words
-from bats.master.cli.questions import ask, bag_argument, limits
+from bats.master.cli.questions import ask, bag_argument, limits, of_all_bags
 
 _HOUR: Final = 3600.0
 
@@ -46,24 +46,32 @@ bats machines --adopt-orphans    has their bags take them back, as far as they c
 """
 )
 @bag_argument
-@click.option("--stop-orphans", "do", flag_value="stop",
+@click.option("--stop-orphans", is_flag=True,
               help="Stop machines of this master that are in no bag's books; also those of a "
                    "master that is no more.")  # fmt: skip
-@click.option("--adopt-orphans", "do", flag_value="adopt",
+@click.option("--adopt-orphans", is_flag=True,
               help="Have the bag that asked for such a machine take it back: it works again, and "
                    "is paid for from the part of its bill on that is in no books.")  # fmt: skip
 @click.option("--speeds", is_flag=True,
               help="How much machines of each offering differ, by what all bags that ended "
                    "have learned.")  # fmt: skip
 @common
-def machines(common: Common, bag: int | str, do: str | None, speeds: bool) -> int:
+def machines(
+    common: Common, bag: int | str, stop_orphans: bool, adopt_orphans: bool, speeds: bool
+) -> int:
     """Lists the machines of a bag, and those that live and are in no bag's books."""
+    given = {"--stop-orphans": stop_orphans, "--adopt-orphans": adopt_orphans, "--speeds": speeds}
+    wanted = [option for option, is_given in given.items() if is_given]
+    if len(wanted) > 1:
+        raise click.UsageError(f"One of {', '.join(wanted)} at a time.")
+    for option in wanted:
+        of_all_bags(option)
     if speeds:
         known = ask(common, GetLearned())
         common.facts(known, lambda: speeds_in_words(known["speeds"], time.time()))
         return 0
-    if do:
-        facts = _orphans(common, do)
+    if stop_orphans or adopt_orphans:
+        facts = _orphans(common, "stop" if stop_orphans else "adopt")
         common.facts(facts, lambda: _orphans_in_words(facts, quiet=common.quiet), replies.Orphans)
         return 2 if facts["mute"] else 0
     shown: Shown = {**ask(common, GetMachines(bag)), **_orphans(common, "")}
@@ -129,6 +137,7 @@ def elasticity(
     """
     (_, begin), (_, end) = limits(None, since), limits(None, until)
     if every:
+        of_all_bags("--all")
         ago = begin if begin is not None else _HOUR
         of_all = ask(common, GetMasterElasticity(ago, end or 0.0, most))
         common.facts(of_all, lambda: measures_of_all(of_all), replies.MasterElasticity)

@@ -165,6 +165,8 @@ def _wanted(
             "Say how long tasks take, by one of --runtimes and --bag: "
             "--runtimes 12m, --runtimes normal:mean=15m,sigma=2m, --runtimes runs.csv."
         )
+    if given["column"] and given["runtimes"] is None:
+        raise click.UsageError("--column goes with --runtimes FILE.")
     sweep = from_arguments((), file=sweep_file, settings={}) if sweep_file else None
     before: Mapping[str, float] = {}
     bag: Bag | None = None

@@ -267,7 +267,11 @@ async def resume(call: Call, want: Resume) -> replies.Told:
     if bag is not None and bag.state == HELD:
         raise UsageError(f"Bag {number} is held and has not begun; release it.")
     if bag is not None and bag.state == QUEUED:
-        raise UsageError(f"Bag {number} waits for others; there is nothing to resume.")
+        if bag.began is not None:  # resumed already: it goes on in a moment
+            return {"bag": number, "state": bag.state, "phase": ""}
+        waits = ", ".join(f"bag {one}" for one in call.service.bags.waits_for(bag))
+        why = f"waits for {waits}" if waits else "begins in a moment"
+        raise UsageError(f"Bag {number} has not begun: it {why}; there is nothing to resume.")
     runner = await call.service.bags.load(number)
     if not runner.paused:
         what = runner.engine.headline().phase.value
