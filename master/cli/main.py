@@ -25,7 +25,7 @@ _CALLED: Final = {
     "choose": "pick", "schedule": "pick", "cost": "budget", "money": "budget", "max-cost": "budget",
     "due": "deadline", "by": "deadline", "walltime": "timeout", "time-limit": "timeout",
 }  # fmt: skip
-"""What options are called elsewhere, and here."""
+"""Options as they are called elsewhere, and here."""
 
 COMMANDS: Final = {
     "run": "Runs a sweep: samples, offers schedules, executes the chosen one, tells what it cost.",

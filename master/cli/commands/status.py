@@ -152,7 +152,7 @@ async def _bags(client: Client) -> replies.Bags:
 async def _under_masters(
     common: Common, seen: Callable[[Client], Awaitable[R]], *, stays: bool
 ) -> R:
-    """What is seen in the end, under one master after another.
+    """The last that is seen, under one master after another.
 
     Whoever looks at a screen `stays` as long as they like.
     """
