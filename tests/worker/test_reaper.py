@@ -32,3 +32,32 @@ async def test_each_end_is_told_once(kind: Any) -> None:
         await all_told.wait()
     reaper.close()
     assert sorted(told) == sorted((f"task {number}", number) for number in range(40))
+
+
+async def test_what_ends_meanwhile_is_told_at_the_same_turn_and_the_loop_goes_on_between() -> None:
+    loop = asyncio.get_running_loop()
+    turns: list[int] = []
+    all_told = asyncio.Event()
+    turn = 0
+
+    def start() -> None:
+        pid = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", ":"], os.environ)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        reaper.watch(pid, None)
+
+    def ended(_: None, pid: int) -> None:
+        os.waitpid(pid, 0)
+        turns.append(turn)
+        if len(turns) < 40:
+            start()
+        else:
+            all_told.set()
+
+    reaper = PidfdReaper(loop, ended)
+    start()
+    async with asyncio.timeout(20):
+        while not all_told.is_set():
+            await asyncio.sleep(0)
+            turn += 1
+    reaper.close()
+    assert 1 < len(set(turns)) <= 10

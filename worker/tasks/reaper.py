@@ -6,7 +6,9 @@ import os
 import select
 import signal
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+_AT_ONCE: Final = 16  # looks, so that the master is not kept waiting
 
 Ended = Callable[[Any, int], None]
 """A callback: it gets what `watch` was given and the process id, which still is the zombie's."""
@@ -52,12 +54,17 @@ class PidfdReaper:
             os.close(file)
 
     def _look(self) -> None:
-        for file, _ in self._epoll.poll(0):
-            # Closing is not enough: a child just started holds a copy until its exec is complete.
-            self._epoll.unregister(file)
-            what, pid = self._watched.pop(file)
-            os.close(file)
-            self._ended(what, pid)
+        """Take in what ends meanwhile, too: starting another task takes as long as a task may."""
+        for _ in range(_AT_ONCE):
+            if not (ready := self._epoll.poll(0)):
+                return
+            for file, _ in ready:
+                # Closing is not enough: a child just started holds a copy until its exec is
+                # complete.
+                self._epoll.unregister(file)
+                what, pid = self._watched.pop(file)
+                os.close(file)
+                self._ended(what, pid)
 
 
 class SignalReaper:
