@@ -37,7 +37,7 @@ from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
 from bats.master.brain.views.order.bag_course import course, task_seconds
-from bats.master.brain.views.told import facts, needs, refusals
+from bats.master.brain.views.told import facts, kept, needs, refusals
 from bats.master.brain.views.told.facts import (
     Explanation,
     Headline,
@@ -110,6 +110,11 @@ class Engine:
     def appetite(self, cluster: int) -> tuple[int, int]:
         """Its machines of an offering, and how many it would have if all were its own."""
         return shares.appetite(self.run, self.run.clusters[cluster])
+
+    @property
+    def keeps(self) -> kept.Kept | None:
+        """The part of common machines that it needs to end as it was told; None: nothing was."""
+        return kept.keeps(self.run)
 
     @property
     def committed(self) -> Money:
@@ -327,7 +332,8 @@ class Engine:
     def offer(self, schedules: tuple[Schedule, ...]) -> Told:
         """Have these to choose from, with what is told of them."""
         run = self.run
-        told = Told(schedules, run.now, run.provisioner.time.spent(run), len(run.tasks))
+        spent = run.provisioner.time.spent(run)
+        told = Told(schedules, run.now, spent, len(run.tasks), kept.share(run))
         run.schedules, run.choice.offered = schedules, told
         return told
 

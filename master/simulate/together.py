@@ -1,6 +1,6 @@
 """Several bags in virtual time: an engine each, one household above them, common machines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
 
@@ -16,7 +16,8 @@ from bats.master.brain.household.household import Household
 from bats.master.brain.household.neighbours import Neighbours, Place
 from bats.master.brain.household.notices import Answer, Notice, Opened, Spent
 from bats.master.brain.household.placements import USUAL
-from bats.master.brain.protocol.events import Borrowed, Event, Granted, Joined
+from bats.master.brain.protocol.commands import Foretell
+from bats.master.brain.protocol.events import Borrowed, Event, Foretold, Granted, Joined
 from bats.master.brain.protocol.numbering import bag_of, before_first, by_hand
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import NEVER, Agenda, Conditions, Runtimes, Simulation
@@ -67,8 +68,9 @@ class Together:
         epoch: float = 0.0,
         placement: str = USUAL,
         lending: bool = True,
+        foretell: Callable[[Engine, Foretell], Foretold] | None = None,
     ) -> None:
-        """`epoch` is when it begins, in seconds of the calendar."""
+        """`epoch` is when it begins, in seconds of the calendar; `foretell` is for foresight."""
         self.household = Household(sharing, placement_name=placement, lending=lending)
         self.bags: dict[BagId, Simulation] = {}
         self.notices: list[tuple[float, Notice]] = []
@@ -80,6 +82,7 @@ class Together:
         self.epoch = epoch
         self._seed = seed
         self._keep, self._check = keep_events, check
+        self._foretell = foretell
         self._neighbours = Neighbours(self.household, lambda: self.now, self._wake)
         if keep_events:
             self._neighbours.witness = self._note
@@ -123,6 +126,7 @@ class Together:
             after_event=partial(self._look, bag),
             agenda=self._agenda,
             began=self._now,
+            foretell=self._foretell,
         )
         self.slot_seconds[bag] = 0.0
         offerings = submission.settings.offerings

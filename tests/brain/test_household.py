@@ -1,6 +1,7 @@
 """The household, one story each: which slots of common machines a bag has, and till when."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from bats.master.brain.household.notices import (
     Closed,
     Fills,
     Grant,
+    Keeps,
     Left,
     Needs,
     Notice,
@@ -23,7 +25,7 @@ from bats.master.brain.household.notices import (
     Weighed,
     Went,
 )
-from bats.master.brain.household.sharing import SHARINGS, Striding, stride
+from bats.master.brain.household.sharing import SHARINGS, Claim, Fair, Striding, stride
 from bats.master.brain.protocol.commands import WakeAt
 
 A, B, C = BagId(1), BagId(2), BagId(3)
@@ -286,6 +288,7 @@ def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sh
             Closed(bag),
             Weighed(bag, rng.choice([1.0, 2.0]), rng.randint(0, 2)),
             TimePassed(),
+            Keeps(bag, rng.random(), rng.randint(0, 5)),
             Left(bag, machine),
         ]
         if machine in household.leaving(bag):
@@ -299,3 +302,77 @@ def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sh
         household.check()
     again = Household(sharing, {"u1": 3.0})
     assert [again.handle(notice, at) for at, notice in story] == said
+
+
+# --- promises -----------------------------------------------------------------------------------
+
+
+def test_who_was_told_when_it_ends_keeps_what_that_takes_and_others_have_the_rest() -> None:
+    home = Home()
+    home(Came(DESK, 8), *opened(A))
+    assert home(Keeps(A, 0.0, 6), *opened(B)) == {A: 6, B: 0}
+    assert home.pass_on(A) == {A: 6, B: 2}
+    home(*opened(C))
+    assert home.pass_on(A, B) == {A: 6, B: 1, C: 1}
+
+
+def test_who_comes_later_has_room_for_a_task_whatever_was_told_before() -> None:
+    home = Home()
+    home(Came(DESK, 4), *opened(A), Keeps(A, 0.0, 4), *opened(B, C))
+    assert home.pass_on(A) == {A: 2, B: 1, C: 1}
+
+
+def test_what_is_not_needed_to_keep_a_promise_any_more_is_shared_by_weight() -> None:
+    home = Home()
+    home(Came(DESK, 8), *opened(A), Keeps(A, 0.0, 7), *opened(B))
+    assert home.pass_on(A) == {A: 7, B: 1}
+    home(Keeps(A, 0.0, 2))
+    assert home.pass_on(A) == {A: 4, B: 4}
+
+
+def test_the_earlier_of_two_promises_is_kept_first() -> None:
+    home = Home()
+    home(Came(DESK, 6), *opened(A, B), Keeps(A, 9.0, 5), Keeps(B, 3.0, 4))
+    assert home.pass_on(A, B) == {A: 2, B: 4}
+
+
+def one_after_the_other(slots: int, claims: list[Claim]) -> dict[BagId, int]:
+    """Slot by slot: to who has none, then to who was told first and lacks some, then by weight."""
+    had = dict.fromkeys((one.bag for one in claims), 0)
+    if sum(one.needs > 0 for one in claims) > slots:
+        claims = [replace(one, keeps=0) for one in claims]  # they take turns
+    else:
+        for one in claims:
+            had[one.bag] = min(1, one.needs)
+    for _ in range(slots - sum(had.values())):
+        able = [one for one in claims if had[one.bag] < one.needs]
+        told = [one for one in able if had[one.bag] < one.keeps]
+        if told:
+            had[min(told, key=lambda one: one.told_at).bag] += 1
+        elif able:
+            had[min(able, key=lambda one: one.served + had[one.bag] / one.weight).bag] += 1
+    return had
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_promises_are_kept_as_by_looking_at_everybody_for_every_slot(seed: int) -> None:
+    rng = random.Random(seed)
+    claims = [
+        Claim(
+            BagId(k),
+            "",
+            rng.randint(0, 9),
+            rng.choice([0, 0, 1, 3, 7]),
+            rng.random(),
+            1,
+            rng.choice([0.5, 1.0, 2.0]),
+            0,
+            rng.randint(0, 64) / 8,
+            1.0,
+            0.0,
+        )
+        for k in range(rng.randint(1, 6))
+    ]
+    slots = rng.randint(0, 30)
+    claims.append(Claim(BagId(9), "", 5, 2, 0.5, 1, 1.0, 0, 0.0, 1.0, 0.0))
+    assert Fair().share(slots, claims) == one_after_the_other(slots, claims)

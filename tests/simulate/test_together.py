@@ -13,6 +13,7 @@ from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, TaskId
 from bats.common.money import NOTHING, money
 from bats.common.offering import MANUAL, ClusterName, Offering
+from bats.master.brain.books.choice import Told
 from bats.master.brain.engine import Engine, replay
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household
@@ -22,6 +23,7 @@ from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.protocol.events import Limited, Order, Ordered
 from bats.master.brain.protocol.graph import packed_seconds, worked_off
 from bats.master.brain.protocol.settings import Settings
+from bats.master.simulate.foresight import foretell
 from bats.master.simulate.together import StartedByHand, Submission, Together
 from bats.master.simulate.workflows import layered
 
@@ -143,6 +145,41 @@ def test_a_bag_without_a_budget_samples_when_others_leave_it_a_machine() -> None
     world.run()
     outcomes = [simulation.engine.run.outcome for simulation in world.bags.values()]
     assert outcomes == [BagOutcome.COMPLETE] * 2
+
+
+def told(world: Together, bag: BagId) -> Told:
+    promise = world.bags[bag].engine.run.choice.told
+    assert promise is not None
+    return promise
+
+
+def test_who_comes_later_has_a_slot_at_once_and_more_as_far_as_earlier_promises_are_kept() -> None:
+    """Of 8 slots the first was told to have all; one costs it a round of 20 s, half of them 60."""
+    settings = Settings(200, (BY_HAND, PAID), money("3"), seed=1, foresight=True)
+    bags = [Submission(settings, lambda _t, _c: 20.0), bag(400, 20.0, at=60.0)]
+    world = Together(bags, [StartedByHand(8)], foretell=foretell, check=True, keep_events=True)
+    world.run(until=150.0)
+    assert told(world, A).share is not None
+    assert {one.bag: one.slots for one in world.household.view().bags} == {A: 7, B: 1}
+    world.run()
+    assert (world.bags[A].history.ended_at or 0) <= told(world, A).ends(sure=True) + 20.0
+    again = Engine(world.bags[A].settings)
+    events = world.bags[A].history.events
+    assert [again.handle(e, at) for at, e in events] == world.bags[A].history.commands
+
+
+def test_a_rule_chooses_anew_when_others_leave_machines_that_it_knew_nothing_of() -> None:
+    """Its price had been told for one slow worker alone, and was its limit."""
+    few = replace(PAID, max_machines=3, atu_seconds=600.0)
+    first = Settings(30, (few,), money("3"), seed=1, foresight=True)
+    later = Settings(60, (BY_HAND, few), rule="fastest", seed=2, foresight=True)
+    bags = [Submission(one, lambda _t, _c: 20.0, 90.0 * k) for k, one in enumerate((first, later))]
+    world = Together(bags, [StartedByHand(1)], foretell=foretell, check=True, keep_events=True)
+    world.run()
+    run = world.bags[B].engine.run
+    assert run.outcome is BagOutcome.COMPLETE
+    assert 0 < run.ledger.settled <= told(world, B).total_cost
+    assert (world.bags[B].history.ended_at or 0) <= min(700.0, told(world, B).ends(sure=True))
 
 
 def random_bags(rng: random.Random) -> list[Submission]:

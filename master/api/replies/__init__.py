@@ -68,10 +68,12 @@ from bats.master.api.replies.plan_replies import (
     Line,
     Lost,
     MachineSpeeds,
+    OfferingShare,
     Plan,
     Profile,
     Schedule,
     Schedules,
+    Share,
     Strategy,
 )
 from bats.master.api.replies.pool_replies import (
@@ -135,6 +137,7 @@ __all__ = [
     "News",
     "Nothing",
     "OfBag",
+    "OfferingShare",
     "Orphan",
     "Orphans",
     "OwnedMachines",
@@ -157,6 +160,7 @@ __all__ = [
     "RunStatus",
     "Schedule",
     "Schedules",
+    "Share",
     "SharedSlots",
     "Snapshot",
     "Status",

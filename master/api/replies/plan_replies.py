@@ -111,6 +111,25 @@ class Law(TypedDict):
     error: float
 
 
+class OfferingShare(TypedDict):
+    """The machines of an offering that other bags leave: when the bag was told, and now."""
+
+    name: str
+    counted: int
+    limit: int
+    most: int
+    kept: int  # that others leave it, so that it ends as it was told
+
+
+class Share(TypedDict):
+    """Likewise of tasks on machines that serve all bags, and of offerings."""
+
+    counted: int
+    now: int
+    kept: int
+    offerings: list[OfferingShare]
+
+
 class Explanation(Status):
     """The numbers behind the plan."""
 
@@ -120,6 +139,7 @@ class Explanation(Status):
     delta_n: int
     plan: Plan | None
     law: Law | None
+    share: Share | None  # None: nothing was told
 
 
 class Lost(TypedDict):

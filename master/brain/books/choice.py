@@ -11,6 +11,14 @@ from bats.master.brain.protocol.events import Chosen
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A bag's part, at some moment, of what bags have in common."""
+
+    places: int  # on machines that serve all
+    machines: tuple[int, ...]  # of each offering that it knows, that it may have
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """Schedules, with what they come to from then on as far as it is known."""
 
@@ -18,6 +26,7 @@ class Told:
     at: float
     spent: Money  # until then
     tasks: int = 0  # of the bag, as far as they were known
+    share: Share | None = None  # that it counts with
 
     @property
     def total_cost(self) -> Money:

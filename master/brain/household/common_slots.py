@@ -95,10 +95,7 @@ class CommonSlots:
                 if _takes(one, group) or one.granted[group]
             ]
             slots = sum(one.slots for one in machines)
-            claims = [
-                self._claim(one, max(0, one.needs - had[one.bag]), group, len(machines), now)
-                for one in members
-            ]
+            claims = [self._claim(one, had[one.bag], group, len(machines), now) for one in members]
             wanted = dict(policy.share(slots, claims))
             _round_up(wanted, slots, claims)
             _leave_the_rest(wanted, slots, group, [one for one in members if _takes(one, group)])
@@ -120,12 +117,15 @@ class CommonSlots:
             for bag in [bag for bag, slots in machine.granted.items() if slots]:
                 self._grant(machine, bag, 0, changed)
 
-    def _claim(self, member: Member, tasks: int, group: Group, machines: int, now: float) -> Claim:
-        """The claim of a bag to so many machines: to no more than they hold of its tasks."""
+    def _claim(self, member: Member, had: int, group: Group, machines: int, now: float) -> Claim:
+        """The claim to so many machines: to no more than they hold of its other tasks."""
         width = group.size.width(member.task)
-        fit = min(tasks, machines * group.size.holds(member.task)) if _takes(member, group) else 0
-        needs = min(fit * width, machines * group.size.cpus)
-        return self._members.claim(member, needs, width, now)
+        most = machines * group.size.holds(member.task) if _takes(member, group) else 0
+        needs, keeps = (
+            min(max(0, min(tasks - had, most)) * width, machines * group.size.cpus)
+            for tasks in (member.needs, member.keeps.tasks)
+        )
+        return self._members.claim(member, needs, keeps, width, now)
 
     def _withdraw(
         self,

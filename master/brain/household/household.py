@@ -25,6 +25,7 @@ from bats.master.brain.household.notices import (
     Committed,
     Fills,
     Grant,
+    Keeps,
     Left,
     Limit,
     Needs,
@@ -69,6 +70,7 @@ class BagShare:
     priority: int
     needs: int  # tasks that it could run
     slots: int  # that it has
+    keeps: int  # tasks that it needs room for, to end as it was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ class Household:
                     m.priority,
                     m.needs,
                     m.granted.total(),
+                    m.keeps.tasks,
                 )
                 for m in self._members.bags.values()
             ),
@@ -199,6 +202,13 @@ class Household:
     def _needs(self, notice: Needs) -> None:
         if member := self._members.bags.get(notice.bag):
             member.needs = notice.tasks
+
+    def _keeps(self, notice: Keeps) -> None:
+        if member := self._members.bags.get(notice.bag):
+            member.keeps = notice
+            for place, machines in notice.machines:
+                if scarce := self._scarce.get(place):
+                    scarce.keep(notice.bag, machines)
 
     def _weighed(self, notice: Weighed) -> None:
         if member := self._members.bags.get(notice.bag):
@@ -284,7 +294,9 @@ class Household:
         for scarce in self._scarce.values():
             claims = [
                 replace(
-                    self._members.claim(self._members.bags[bag], part.wanted, 1, self.now),
+                    self._members.claim(
+                        self._members.bags[bag], part.wanted, part.keeps, 1, self.now
+                    ),
                     served=0.0,
                     user_served=0.0,
                 )
@@ -313,6 +325,7 @@ class Household:
 _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {
     Opened: Household._opened,  # noqa: SLF001
     Needs: Household._needs,  # noqa: SLF001
+    Keeps: Household._keeps,  # noqa: SLF001
     Weighed: Household._weighed,  # noqa: SLF001
     Closed: Household._closed,  # noqa: SLF001
     Came: Household._came,  # noqa: SLF001

@@ -1,11 +1,12 @@
 """Members of the household: bags that run, and the users above them, with what each has had."""
 
+import math
 from collections import Counter
 from collections.abc import Collection
 
 from bats.common.messages import BagId
 from bats.master.brain.household.common_machines import Group
-from bats.master.brain.household.notices import Opened
+from bats.master.brain.household.notices import Keeps, Opened
 from bats.master.brain.household.sharing import Claim
 from bats.master.brain.protocol.course import Course
 
@@ -24,8 +25,8 @@ class Member:
     """One bag that runs."""
 
     __slots__ = (
-        "bag", "began", "course", "granted", "held", "needs", "order", "places", "priority",
-        "served", "takes", "task", "user",
+        "bag", "began", "course", "granted", "held", "keeps", "needs", "order", "places",
+        "priority", "served", "takes", "task", "user",
     )  # fmt: skip
 
     def __init__(self, opened: Opened, served: Served) -> None:
@@ -39,6 +40,7 @@ class Member:
         self.course: Course | None = None  # as it was told last
         self.served = served
         self.needs = 0  # tasks that it could run
+        self.keeps = Keeps(opened.bag, math.inf, 0)  # of what it was told, nothing yet
         self.granted: Counter[Group] = Counter()  # slots, by group of machines
         self.held = 0  # slots, those included that are on their way to others
         self.places = 0  # tasks that have room in those
@@ -98,12 +100,14 @@ class Members:
             seconds,
         )
 
-    def claim(self, member: Member, needs: int, width: int, now: float) -> Claim:
+    def claim(self, member: Member, needs: int, keeps: int, width: int, now: float) -> Claim:
         user = self.users[member.user]
         return Claim(
             member.bag,
             member.user,
             needs,
+            keeps,
+            member.keeps.since,
             width,
             member.served.weight,
             member.priority,

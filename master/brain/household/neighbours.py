@@ -5,8 +5,9 @@ what that answers becomes an event of the bags concerned, one after the other: b
 is told that it may have more, the first has said what it took.
 """
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from bats.master.brain.household.notices import (
     Committed,
     Fills,
     Grant,
+    Keeps,
     Left,
     Limit,
     Needs,
@@ -46,6 +48,7 @@ from bats.master.brain.household.notices import (
 from bats.master.brain.protocol.commands import WakeAt
 from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Allotted, Event, Granted, Limited, Ordered
+from bats.master.brain.views.told.kept import Kept
 
 
 class Door(Protocol):
@@ -110,6 +113,7 @@ class Neighbour:
     needs: int = 0
     uses: dict[int, tuple[int, int]] = field(default_factory=dict)
     course: Course | None = None
+    kept: Kept | None = None
     committed: tuple[Money, bool, tuple[float, ...]] | None = None  # as it was told
     borrows: tuple[str, ...] = ()  # kinds of machines of other bags that it can use
 
@@ -242,6 +246,7 @@ class Neighbours:
             if uses != one.uses[cluster]:
                 one.uses[cluster] = uses
                 self._notices.append(Uses(bag, place, *uses, most, most))
+        self._tell_kept(bag, one)
         if self.household.placement.asks:
             course = engine.course(self.household.placement.generations)
             if course != one.course:
@@ -253,6 +258,17 @@ class Neighbours:
             fills = slots_of(engine.fills(machine), one.opened.task, self.machines[machine])
             if fills != said:
                 self._notices.append(Fills(bag, machine, fills))
+
+    def _tell_kept(self, bag: BagId, one: Neighbour) -> None:
+        kept = one.door.engine.keeps
+        if kept == one.kept:
+            return
+        one.kept = kept
+        if kept is None:
+            self._notices.append(Keeps(bag, math.inf, 0, _of_places(one, ())))
+        else:
+            since, machines = one.door.began + kept.since, _of_places(one, kept.machines)
+            self._notices.append(Keeps(bag, since, kept.places, machines))
 
     def ask_needs(self, bag: BagId, one: Neighbour) -> None:
         """Not for more than there is, nor by a bag that has no neighbour."""
@@ -388,6 +404,11 @@ class Neighbours:
         for cluster, (name, _) in one.places.items():
             if name == place:
                 one.door.deliver(Limited(cluster, machines))
+
+
+def _of_places(one: Neighbour, machines: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    """Of each place so many, or none."""
+    return tuple((place, machines[k] if machines else 0) for k, (place, _) in one.places.items())
 
 
 def _pays(engine: Engine) -> bool:

@@ -40,6 +40,19 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
+class Keeps:
+    """The bag was told since when it ends: it needs room for so many tasks to end by then.
+
+    Likewise machines of places that bags have in common.
+    """
+
+    bag: BagId
+    since: float
+    tasks: int
+    machines: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Weighed:
     """The bag counts for so much from now on."""
 
@@ -179,6 +192,7 @@ class TimePassed:
 Notice = (
     Opened
     | Needs
+    | Keeps
     | Weighed
     | Closed
     | Came

@@ -1,9 +1,10 @@
 """Machines that bags pay for, or start themselves, and of which there are only so many for all.
 
 Each bag may have all that the others neither have nor may want next: M - sum over others of
-max(machines, min(share, machines + 1)). So whoever comes later gets one at once, and the rest of
-its share as it asks and as others leave; what nobody asks for is there for whoever wants it. As
-every bag is told before another acts, there are never more than M.
+max(machines, min(share, max(machines + 1, keeps))). So whoever comes later gets one at once, and
+the rest of its share as it asks and as others leave; what nobody asks for is there for whoever
+wants it, but for what a bag needs to end as it was told. As every bag is told before another acts,
+there are never more than M.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ class Part:
     machines: int
     wanted: int
     limit: int
+    keeps: int = 0  # it was told to have so many
 
 
 class ScarceMachines:
@@ -40,13 +42,17 @@ class ScarceMachines:
             self.parts = dict(sorted(self.parts.items()))
         part.machines, part.wanted = notice.machines, notice.wanted
 
+    def keep(self, bag: BagId, machines: int) -> None:
+        if part := self.parts.get(bag):
+            part.keeps = machines
+
     def forget(self, bag: BagId) -> None:
         self.parts.pop(bag, None)
 
     def limits(self, shares: Shares) -> list[Limit]:
         """Lowered ones first, so that nobody starts what another may still start."""
         taken = {
-            bag: max(part.machines, min(shares[bag], part.machines + 1))
+            bag: max(part.machines, min(shares[bag], max(part.machines + 1, part.keeps)))
             for bag, part in self.parts.items()
         }
         everybody = sum(taken.values())

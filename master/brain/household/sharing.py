@@ -4,10 +4,15 @@
 "Stride Scheduling: Deterministic Proportional-Share Resource Management", 1995, section 2), for
 users first and then for the bags of each. The next slot goes to who has had least, its part of the
 coming `QUANTUM_SECONDS` counted in; so shares hold over time even where slots do not divide.
+
+What a bag was told counts more than weights: who comes later has room for one task at once, so that
+it does not starve, and more only of what earlier promises leave.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from itertools import count, groupby
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -28,6 +33,8 @@ class Claim:
     bag: BagId
     user: str
     needs: int  # slots
+    keeps: int  # of those, to end as it was told
+    told_at: float  # infinite: nothing was
     width: int  # each of its tasks takes so many
     weight: float
     priority: int
@@ -52,11 +59,26 @@ class Sharing(Protocol):
 
 
 class Fair:
-    """By weight, over users and then over the bags of each; what one does not use others have."""
+    """By weight, over users and then over the bags of each; what one does not use others have.
+
+    Who was told when it ends keeps what it needs for that; all others have room for one task.
+    """
 
     takes_turns = True
 
     def share(self, slots: int, claims: Sequence[Claim]) -> Shares:
+        kept = keeping(slots, claims)
+        if not kept:
+            return self._by_weight(slots, claims)
+        had: Counter[str] = Counter()
+        for claim in claims:
+            had[claim.user] += kept[claim.bag]
+        more = self._by_weight(
+            slots - sum(kept.values()), [_with(one, kept[one.bag], had[one.user]) for one in claims]
+        )
+        return {bag: each + more[bag] for bag, each in kept.items()}
+
+    def _by_weight(self, slots: int, claims: Sequence[Claim]) -> Shares:
         by_user: dict[str, list[Claim]] = {}
         for claim in claims:
             by_user.setdefault(claim.user, []).append(claim)
@@ -75,6 +97,33 @@ class Fair:
                 [Striding(c.bag, c.needs, c.width, c.weight, c.served) for c in own],
             ).items()
         }
+
+
+def keeping(slots: int, claims: Sequence[Claim]) -> dict[BagId, int]:
+    """The slots that no weight decides on: a task of each, then what promises need, in their order.
+
+    {} if nothing was told to anybody, or the slots do not do for a task of each: they take turns.
+    """
+    kept = {one.bag: one.width if one.needs >= one.width else 0 for one in claims}
+    rest = slots - sum(kept.values())
+    if rest < 0 or not any(min(one.keeps, one.needs) for one in claims):
+        return {}
+    for one in sorted(claims, key=lambda one: one.told_at):
+        wanted = min(one.keeps, one.needs) - kept[one.bag]
+        more = max(0, min(rest, wanted)) // one.width * one.width
+        kept[one.bag] += more
+        rest -= more
+    return kept
+
+
+def _with(claim: Claim, slots: int, of_user: int) -> Claim:
+    """The claim of a bag that has so many already, and its user so many in all."""
+    return replace(
+        claim,
+        needs=claim.needs - slots,
+        served=claim.served + slots * QUANTUM_SECONDS / claim.weight,
+        user_served=claim.user_served + of_user * QUANTUM_SECONDS / claim.user_weight,
+    )
 
 
 class Fifo:

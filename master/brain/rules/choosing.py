@@ -27,6 +27,7 @@ from bats.master.brain.views import forecast, investments
 from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.outlook import outlook
 from bats.master.brain.views.told import needs, refusals
+from bats.master.brain.views.told.kept import share
 from bats.master.brain.views.told.promises import at_risk
 
 _NAMED: Final = 5
@@ -206,7 +207,7 @@ def _told(run: Run, by_rule: Schedule | None) -> Told | None:
         return None
     if run.choice.deadline_at is not None:
         return None
-    return Told((by_rule,), run.now, run.provisioner.time.spent(run), offered.tasks)
+    return Told((by_rule,), run.now, run.provisioner.time.spent(run), offered.tasks, offered.share)
 
 
 def _by_rule(run: Run, rule: str, budget: Money | None) -> Schedule | None:
@@ -250,7 +251,7 @@ def _ask(run: Run, schedules: tuple[Schedule, ...]) -> None:
     """Ask what these come to from now on; one question at a time."""
     if run.settings.foresight and schedules and run.choice.asked is None:
         spent = run.provisioner.time.spent(run)
-        run.choice.asked = Told(schedules, run.now, spent, len(run.tasks))
+        run.choice.asked = Told(schedules, run.now, spent, len(run.tasks), share(run))
         run.out.append(Foretell(schedules))
 
 

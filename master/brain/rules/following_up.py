@@ -25,6 +25,7 @@ from bats.master.brain.rules.machines import (
     hiring,
     lending,
     replicating,
+    shares,
 )
 
 
@@ -118,6 +119,7 @@ def _monitor(run: Run) -> None:
     elif run.phase is Phase.CHOOSING:
         choosing.offer(run)
     else:
+        shares.see_what_others_leave(run)
         choosing.look_again(run)
         monitoring.watch(run)
 

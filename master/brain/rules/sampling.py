@@ -72,7 +72,7 @@ def _limit_unasked(run: Run, priced: list[ClusterState], workers: Sequence[int])
         run.ledger.limit = Money(
             sum(
                 max(count, c.held_back)  # one at least, for when other bags leave it
-                * charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
+                * _unasked(c)
                 for c, count in zip(priced, workers, strict=True)
             )
         )
@@ -116,6 +116,21 @@ def learn_of_others(run: Run) -> None:
             continue
         if hiring.start(run, c.index, 1):
             run.say(f"1 {c.offering.name} to learn how long tasks take there")
+
+
+def learn_unasked(run: Run, c: ClusterState) -> None:
+    """Try a kind of which other bags leave some by now, where no budget says for how much."""
+    if not run.provisioner.learns_on or run.sampler.blind or run.pool.living[c.index]:
+        return
+    if run.ledger.limit is not None:
+        run.ledger.limit = Money(run.ledger.limit + _unasked(c))
+    if hiring.start(run, c.index, 1):
+        run.say(f"1 {c.offering.name}, which other bags leave, to learn how long tasks take there")
+
+
+def _unasked(c: ClusterState) -> Money:
+    """The most that a machine may cost to learn by."""
+    return charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
 
 
 def complete(run: Run) -> bool:

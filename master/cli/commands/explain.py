@@ -103,9 +103,32 @@ def _plan(facts: Explained) -> str:
         )
     if facts.get("chosen"):
         lines.append(f"chosen    {facts['chosen']}")
+    lines += _share(facts.get("share"))
     lines.append("decisions")
     lines += [f"  {duration(one['time']):>12}  {one['words']}" for one in facts["decisions"]]
     return "\n".join(lines)
+
+
+def _share(share: replies.Share | None) -> list[str]:
+    """The part of machines that what was told counts with; nothing if other bags leave all."""
+    if share is None:
+        return []
+    scarce = [one for one in share["offerings"] if min(one["counted"], one["limit"]) < one["most"]]
+    counted, now, kept = [], [], []
+    if share["counted"] or share["now"]:
+        counted.append(f"{count(share['counted'], 'slot')} of common machines")
+        now.append(f"{share['now']}")
+        kept.append(count(share["kept"], "slot"))
+    for one in scarce:
+        counted.append(f"{one['counted']} of {one['most']} {one['name']}")
+        now.append(f"{one['limit']} {one['name']}")
+        kept.append(f"{one['kept']} {one['name']}")
+    if not counted:
+        return []
+    return [
+        f"share     told with {', '.join(counted)}; now it may have {', '.join(now)}",
+        f"kept      {', '.join(kept)}: bags that came later have no more than the rest",
+    ]
 
 
 def _task(story: replies.Task) -> str:

@@ -10,8 +10,14 @@ from bats.master.brain.books.state import ClusterState, Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask
 from bats.master.brain.protocol.events import Granted, Limited
-from bats.master.brain.rules import dispatch, replanning
+from bats.master.brain.protocol.settings import ASK
+from bats.master.brain.rules import choosing, dispatch, replanning, sampling
 from bats.master.brain.rules.machines import hiring
+from bats.master.brain.views import investments
+from bats.master.brain.views.told.kept import share
+
+MUCH_MORE: Final = 2
+"""A rule chooses anew when others leave so many times the machines of a kind that it knew of."""
 
 FOR_OTHERS: Final = "other bags want machines of its kind"
 """The reason for which free machines of a bag leave when others come."""
@@ -69,8 +75,38 @@ def limited(run: Run, event: Limited) -> None:
         return
     if c.offering.free and run.phase in dispatch.BUSY_PHASES:
         replanning.keep_free_machines(run)
+    elif run.phase is Phase.EXECUTING and _chooses_anew(run) and c.startable:
+        if not investments.lengths(run, c.index).count:
+            sampling.learn_unasked(run, c)
+        see_what_others_leave(run)
     elif run.phase is Phase.EXECUTING and run.plan and run.plan.mix[c.index] >= before:
         replanning.replan(run, f"other bags leave more {c.offering.name}")
+
+
+def see_what_others_leave(run: Run) -> None:
+    """Let a rule choose anew where it chose among far fewer machines than may be had by now."""
+    told = run.choice.told
+    if run.phase is not Phase.EXECUTING or not _chooses_anew(run):
+        return
+    if told is None or told.share is None or run.choice.asked is not None:
+        return
+    by_now = share(run).machines
+    more = [
+        c.offering.name
+        for c, before, now in zip(run.clusters, told.share.machines, by_now, strict=True)
+        if c.startable and now >= max(1, MUCH_MORE * before)
+    ]
+    if more:
+        cause = f"other bags leave more {' and '.join(more)}"
+        run.say(f"{cause}: what {run.settings.rule} comes to is told anew")
+        choosing.allow_for_more(run)
+        replanning.replan(run, cause)
+        choosing.promise_anew(run)
+
+
+def _chooses_anew(run: Run) -> bool:
+    """A price that a user has chosen stays."""
+    return run.pause is None and run.choice.budget is None and run.settings.rule != ASK
 
 
 def _leave_to_others(run: Run, c: ClusterState) -> None:

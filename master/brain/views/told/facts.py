@@ -17,6 +17,7 @@ from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import BagOutcome, Pause
 from bats.master.brain.views.investments import lengths
 from bats.master.brain.views.told import held_up, under_cap
+from bats.master.brain.views.told.kept import keeps, share
 from bats.master.brain.views.told.waits import why_wait
 
 
@@ -122,6 +123,27 @@ class LawFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferingShare:
+    """The part of an offering's machines that other bags leave: when it was told, and now."""
+
+    name: str
+    counted: int
+    limit: int
+    most: int  # of the offering
+    kept: int  # that others leave it, so that it ends as it was told
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFacts:
+    """Likewise of tasks on machines that serve all bags, and of offerings."""
+
+    counted: int
+    now: int
+    kept: int
+    offerings: tuple[OfferingShare, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The numbers behind the plan: what the sample said, what was chosen, what is expected."""
 
@@ -131,6 +153,7 @@ class Explanation:
     delta_n: int
     plan: PlanFacts | None
     law: LawFacts | None
+    share: ShareFacts | None  # None: nothing was told
 
 
 def headline(run: Run) -> Headline:
@@ -246,6 +269,7 @@ def explanation(run: Run) -> Explanation:
         run.choice.delta_n,
         None if plan is None else PlanFacts(plan.mix, plan.tasks, plan.makespan_seconds, plan.at),
         _law(run),
+        _share(run),
     )
 
 
@@ -254,3 +278,26 @@ def _law(run: Run) -> LawFacts | None:
         return None
     law = run.foreseen.law
     return LawFacts(in_words(law), law.runtimes, law.explained, law.error)
+
+
+def _share(run: Run) -> ShareFacts | None:
+    told = run.choice.told
+    if told is None or told.share is None:
+        return None
+    kept = keeps(run)
+    return ShareFacts(
+        told.share.places,
+        share(run).places,
+        kept.places if kept else 0,
+        tuple(
+            OfferingShare(
+                c.offering.name,
+                told.share.machines[c.index],
+                c.offering.max_machines,
+                run.settings.offerings[c.index].max_machines,
+                kept.machines[c.index] if kept else 0,
+            )
+            for c in run.clusters
+            if c.startable
+        ),
+    )
