@@ -64,6 +64,7 @@ class Engine:
         RULES[type(event)](run, event)
         if run.begun and not less:  # what it will share with other bags is said before
             follow_up(run)
+        run.tasks.look_at_order()
         return out
 
     # --- what may be known of it: whoever asks changes nothing ------------------------------------

@@ -38,15 +38,17 @@ class Precedence:
     """`waits` and `hopeless` count, for each task, edges and barriers that hold it up."""
 
     __slots__ = (
-        "_barriers", "_children", "_first", "_generations", "_in_order", "_width", "graph",
-        "hopeless", "starts", "waits",
+        "_barriers", "_children", "_first", "_generations", "_in_order", "_left", "_there",
+        "_there_then", "_width", "graph", "hopeless", "starts", "waits",
     )  # fmt: skip
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._in_order: list[int] = []  # parents before children, once it was asked for
         self._generations: Incremental | None = None  # of what is left, once it was asked for
-        self._width = (tasks_left := graph.tasks), tasks_left  # what it is at most; when of so many
+        self._width: int | None = None  # of the tasks left then, at most, once it was asked for
+        self._left: Sequence[int] = bytes([True]) * graph.tasks
+        self._there = self._there_then = graph.tasks  # how many are left; how many were then
         self.starts = graph.starts()
         tasks = self.starts[-1]
         pairs = np.frombuffer(graph.edges, "<u4").reshape(-1, 2)
@@ -130,13 +132,22 @@ class Precedence:
             self._in_order = worked_off(self.graph)
         return self._in_order
 
-    def most_at_once(self, left: Sequence[int], count: int) -> int:
-        """The most tasks that may ever be ready or run at a time, of those left; not often anew."""
-        width, counted = self._width
-        if count < AGAIN * counted or width == counted == self.graph.tasks:
-            width = at_most(self.graph, left)
-            self._width = width, count
-        return min(width, count)
+    def look(self, count: int, left: Callable[[], Sequence[int]]) -> None:
+        """So many tasks are left after an event: if that is much less, or more, these count now.
+
+        At events alone: if they were taken as they are when somebody asks, he would decide.
+        """
+        if count > self._there or count < AGAIN * self._there_then:
+            self._left, self._there_then, self._width = left(), count, None
+        self._there = count
+
+    def most_at_once(self, count: int, left: Callable[[], Sequence[int]]) -> int:
+        """The most tasks that may ever be ready or run at a time, of those left."""
+        if count > self._there:  # in the middle of an event
+            return at_most(self.graph, left())
+        if self._width is None:
+            self._width = at_most(self.graph, self._left)
+        return min(self._width, count)
 
     def level(self, is_done: Callable[[int], bool], generations: float) -> int | None:
         """The most tasks in one of the next so many generations; None of too many pairs of tasks.

@@ -82,15 +82,7 @@ _HOPELESS: Final = (TaskState.FAILED, TaskState.CUT_OFF)
 class Attempt:
     """One execution, queued or running on a machine."""
 
-    __slots__ = (
-        "attempt",
-        "given_up_at",
-        "machine",
-        "ordered_at",
-        "sampling",
-        "since",
-        "task",
-    )
+    __slots__ = ("attempt", "given_up_at", "machine", "ordered_at", "sampling", "since", "task")
 
     def __init__(self, task: TaskId, attempt: int, machine: MachineId, *, sampling: bool) -> None:
         self.task = task
@@ -346,8 +338,15 @@ class TaskBook:
         """The most that may ever be ready or run at a time, of those left."""
         if self.order is None:
             return self.unfinished
-        left = self.states.translate(_LEFT)
-        return self.order.most_at_once(left, self.unfinished)
+        return self.order.most_at_once(self.unfinished, self._left)
+
+    def look_at_order(self) -> None:
+        """An event is over."""
+        if self.order is not None:
+            self.order.look(self.unfinished, self._left)
+
+    def _left(self) -> Sequence[int]:
+        return self.states.translate(_LEFT)
 
     def level(self, generations: float) -> int:
         """The most that may run at a time when tasks end one generation after the other."""
