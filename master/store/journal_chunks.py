@@ -49,17 +49,20 @@ def chunks(bag: int, first: int, flat: list[Any]) -> list[Chunk]:
 def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int, float, bytes]]:
     """A bag's events from number `since` on: number, time, bytes. One chunk at a time is in memory.
 
+    Those before the journal's beginning are forgotten.
+
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
     """
     lowest, highest = keys_of(bag)
-    expected = since
     query = "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id"
     begin = "SELECT max(id) FROM journal WHERE id BETWEEN ? AND ?"
+    expected = since
     try:
-        if since:  # it may lie within a chunk
-            (at,) = db.execute(begin, (lowest, lowest + since)).fetchone()
-            expected = (at or lowest) - lowest
-            lowest += expected
+        begins = beginning(db, bag)
+        since = max(since, begins)
+        (at,) = db.execute(begin, (lowest, lowest + since)).fetchone()  # since lies within it
+        expected = begins if at is None else at - lowest
+        lowest += expected
         for at, events, crc, data in db.execute(query, (lowest, highest)):
             first = at - key(bag, 0)
             if first != expected:
@@ -77,10 +80,32 @@ def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int
                 if number >= since:
                     yield number, now, event
             expected = first + events
+        if begins and expected <= begins:
+            raise StoreDamagedError(f"The journal of bag {bag} lacks all events from {begins} on.")
     except sqlite3.DatabaseError as error:
         raise StoreDamagedError(
             f"The journal of bag {bag} cannot be read after event {expected - 1}: {error}."
         ) from error
+
+
+def beginning(db: sqlite3.Connection, bag: int) -> int:
+    """The number of the first event that is still needed."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (_begins(bag),)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def forget_before(db: sqlite3.Connection, rows: list[tuple[int, int]]) -> None:
+    """Let journals begin with these events: bag, number."""
+    for bag, number in rows:
+        lowest, _ = keys_of(bag)
+        forgotten = "DELETE FROM journal WHERE id >= ? AND id + events <= ? AND id < ?"
+        db.execute(forgotten, (lowest, lowest + number, lowest + number))
+        begins = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+        db.execute(begins, (_begins(bag), number))
+
+
+def _begins(bag: int) -> str:
+    return f"journal of {bag} begins"
 
 
 def owners(db: sqlite3.Connection, since: int) -> list[int]:

@@ -109,6 +109,10 @@ class Store:
             events[1].extend((now, event))
         return number
 
+    def journal_begins(self, bag: BagId, number: int) -> None:
+        """Forget the bag's events before this one, which was told just now and sums them up."""
+        self._tell(journal_chunks.forget_before, [(bag, number)])
+
     def results(self, rows: Iterable[Result]) -> None:
         """Record how tasks ended for good. The first result of a task stays."""
         self._tell(result_rows.write_results, rows)

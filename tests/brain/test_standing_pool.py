@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 
+import msgpack
 import pytest
 
 from bats.common.billing import charge
@@ -11,6 +12,7 @@ from bats.common.messages import MachineId
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.pools import pool_journal
+from bats.master.brain.pools.pool_books import is_long, plain_books, summed
 from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
 from bats.master.brain.pools.standing_pool import NO_MONEY, TOO_MANY, StandingPool
 from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine, WakeAt
@@ -309,11 +311,53 @@ def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_ag
         wake = wakes[-1] if wakes else None
     again = StandingPool(FIRST)
     told: list[Command] = []
-    for at, event in events:
-        told += again.handle(pool_journal.event_from(pool_journal.plain(event)), at)
+    sums = set(rng.sample(range(1, len(events)), 3))
+    for number, (at, event) in enumerate(events):
+        told += again.handle(through_the_journal(event), at)
+        if number in sums:  # what it says from now on follows from the sum alone
+            sum_of_all = through_the_journal(summed(again))
+            again = StandingPool(FIRST)
+            assert again.handle(sum_of_all, at) == []
     assert told == commands
     assert again.committed == pool.committed == pool.committed_since(float("-inf"))
-    assert again.why == pool.why
+    assert plain_books(again) == plain_books(pool)
+
+
+def through_the_journal(event: Event) -> Event:
+    return pool_journal.event_from(msgpack.unpackb(msgpack.packb(pool_journal.plain(event))))
+
+
+def test_a_journal_is_summed_up_when_it_is_long_for_what_there_is_to_remember() -> None:
+    world = World()
+    for _ in range(9_999):
+        world.tell(Looked(0, ()))
+    assert is_long(world.pool)  # it was formed, too
+    world.tell(summed(world.pool))
+    assert not is_long(world.pool)
+
+
+def test_everything_that_a_pool_remembers_is_in_its_sum() -> None:
+    """A field that is added to a pool, a kind or a machine is missed here."""
+    world = World(replace(RULES, kinds=(SMALL, LARGE)))
+    world.tell(Allotted(money("9"), "a cap"))
+    world.look(demand=3, want=3)
+    world.look(demand=3, busy=2, want=1)
+    again = StandingPool(FIRST)
+    again.handle(through_the_journal(summed(world.pool)), world.now)
+    left_out = {"ledger", "kinds", "machines", "unsummed"}
+    for name in vars(world.pool).keys() - left_out:
+        assert getattr(again, name) == getattr(world.pool, name), name
+    assert again.ledger.committed == world.pool.ledger.committed
+    for mine, theirs in zip(again.kinds, world.pool.kinds, strict=True):
+        assert_alike(mine, theirs)
+    for number, one in world.pool.machines.items():
+        assert_alike(again.machines[number], one)
+
+
+def assert_alike(mine: object, theirs: object) -> None:
+    for of in type(mine).__mro__[:-1]:
+        for name in of.__slots__:  # type: ignore[attr-defined]
+            assert getattr(mine, name) == getattr(theirs, name), name
 
 
 def test_what_counts_in_a_window_is_what_begins_in_it() -> None:

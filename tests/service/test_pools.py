@@ -14,6 +14,7 @@ from helpers.workers import end_workers
 from bats.common.capacity.pool_rules import Pool, as_common
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.pools import pool_books
 from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.client import Client, connect
 from bats.master.queries.pools.pool_facts import lines
@@ -50,7 +51,12 @@ def only(master: Master) -> StandingPool:
     return pool
 
 
-async def test_two_bags_run_on_a_pool_that_ends_when_nothing_is_left(tmp_path: Path) -> None:
+async def test_two_bags_run_on_a_pool_that_ends_when_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal is summed up again and again, and tells the same."""
+    monkeypatch.setattr(pool_books, "_SUMMED_AFTER", 15)
+    monkeypatch.setattr(pool_books, "_EVENTS_OF_MACHINE", 1)
     async with a_pool(tmp_path) as (master, client):
         bags = [await submit(client, 10), await submit(client, 10)]
         most = 0
@@ -76,6 +82,10 @@ async def test_two_bags_run_on_a_pool_that_ends_when_nothing_is_left(tmp_path: P
         assert 'bats_pool_demand{pool="lab"} 0' in shown
     with Reader(tmp_path) as reader:
         (again,) = lines(replayed_pools(reader).values())
+        (number,) = reader.pools()
+        numbers = [at for at, *_ in reader.events(number)]
+        assert numbers[0] >= 15
+        assert len(numbers) <= 16
     assert again == told
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from bats.common.errors import BatsError, StoreDamagedError, UsageError
 from bats.common.messages import BagId, Outcome, Result
+from bats.master.brain.protocol.numbering import FIRST_POOL
 from bats.master.store.blobs import Blobs
 from bats.master.store.reader import Reader
 from bats.master.store.repair.salvage import salvage
@@ -212,3 +213,18 @@ def refused(folder: Path, words: str) -> None:
     assert not inspect(folder).sound
     after = {path.name: path.read_bytes() for path in folder.glob("store.db")}
     assert after == {name: before[name] for name in after}
+
+
+async def test_the_journal_of_a_pool_is_salvaged_though_it_begins_later(
+    filled: Path, tmp_path: Path
+):
+    store = Store(filled, "1.0")
+    for event in EVENTS[:700]:
+        number = store.journal(FIRST_POOL, 1.0, event)
+    store.journal_begins(FIRST_POOL, number)
+    store.journal(FIRST_POOL, 1.0, b"and one more")
+    await store.close()
+    salvage(filled, tmp_path / "fresh")
+    with Reader(tmp_path / "fresh") as reader:
+        left = [(699, 1.0, EVENTS[699]), (700, 1.0, b"and one more")]
+        assert list(reader.events(FIRST_POOL)) == left

@@ -129,3 +129,31 @@ def test_no_changed_byte_of_a_chunk_goes_unnoticed(data: st.DataObject):
     assert journal_chunks.checksum(chunk.id, chunk.events, bytes(changed)) != chunk.crc
     assert journal_chunks.checksum(chunk.id + 1, chunk.events, chunk.data) != chunk.crc
     assert journal_chunks.checksum(chunk.id, chunk.events + 1, chunk.data) != chunk.crc
+
+
+@pytest.mark.parametrize("at", [0, 1, 255, 256, 300, 999])
+def test_a_journal_may_begin_later_and_goes_on_as_before(
+    at: int, db: sqlite3.Connection, tmp_path: Path
+):
+    write(db, tmp_path, [{BAG: a_thousand(), BagId(4): a_thousand()}])
+    journal_chunks.forget_before(db, [(BAG, at)])
+    left = [(number, *event) for number, event in enumerate(a_thousand())]
+    assert list(journal_chunks.read(db, BAG)) == left[at:]
+    assert list(journal_chunks.read(db, BAG, 700)) == left[max(at, 700) :]
+    assert journal_chunks.length(db, BAG) == 1000
+    assert len(list(journal_chunks.read(db, BagId(4)))) == 1000
+    rows = "SELECT count(*) FROM journal WHERE id BETWEEN ? AND ?"
+    assert db.execute(rows, database.keys_of(BAG)).fetchone() == (4 - at // 256,)
+
+
+def test_a_lost_beginning_is_damage_also_of_a_journal_that_begins_later(
+    db: sqlite3.Connection, tmp_path: Path
+):
+    write(db, tmp_path, [{BAG: a_thousand()}])
+    journal_chunks.forget_before(db, [(BAG, 600)])
+    db.execute("DELETE FROM journal WHERE id < ?", (database.key(BAG, 700),))
+    with pytest.raises(StoreDamagedError, match="lacks events 600 to 767"):
+        list(journal_chunks.read(db, BAG))
+    db.execute("DELETE FROM journal")
+    with pytest.raises(StoreDamagedError, match="lacks all events from 600 on"):
+        list(journal_chunks.read(db, BAG))

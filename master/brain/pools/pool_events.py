@@ -4,6 +4,9 @@ Times are seconds of the calendar. Machines are told of as bags are told of thei
 `Joined`, `Silent`, `Announced`, `Gone`, `SetAside`, `Allotted`, and by the commands of the engine.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import MachineId
 from bats.common.records import dataclass
@@ -45,6 +48,14 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
+class Summed:
+    """The pool stands so; its journal may begin here."""
+
+    pool: Pool
+    books: Mapping[str, Any]  # plain, of `pool_books`
+
+
+@dataclass(frozen=True, slots=True)
 class TakesTasks:
     """A command: the machine gets new tasks from now on, or none."""
 
@@ -52,5 +63,7 @@ class TakesTasks:
     takes: bool
 
 
-Event = Formed | Looked | Charged | Joined | Silent | Announced | Gone | SetAside | Allotted
+Event = (
+    Formed | Looked | Summed | Charged | Joined | Silent | Announced | Gone | SetAside | Allotted
+)
 Command = StartMachines | StopMachine | RenewLease | TakesTasks | WakeAt | Decided

@@ -7,9 +7,8 @@ from typing import Any, Final
 from bats.common.capacity.pool_rules import Pool
 from bats.common.errors import StoreDamagedError
 from bats.common.messages import MachineId
-from bats.common.money import Money
-from bats.common.offering import ClusterName, Offering
-from bats.master.brain.pools.pool_events import Event, Formed, Looked
+from bats.master.brain.pools.plain_offerings import offering_from, plain_offering
+from bats.master.brain.pools.pool_events import Event, Formed, Looked, Summed
 from bats.master.brain.protocol import journal
 from bats.master.brain.protocol.events import (
     Allotted,
@@ -23,6 +22,7 @@ from bats.master.brain.protocol.events import (
 
 FORMED: Final = 100
 LOOKED: Final = 101
+SUMMED: Final = 102
 """Written to disk beside the numbers of a bag's events: never change one, only add."""
 
 _OF_BAGS: Final = (Allotted, Announced, Charged, Gone, Joined, SetAside, Silent)
@@ -31,6 +31,8 @@ _OF_BAGS: Final = (Allotted, Announced, Charged, Gone, Joined, SetAside, Silent)
 def plain(event: Event) -> list[Any]:
     if isinstance(event, Formed):
         return [FORMED, _plain_pool(event.pool), event.last]
+    if isinstance(event, Summed):
+        return [SUMMED, _plain_pool(event.pool), event.books]
     if isinstance(event, Looked):
         return [LOOKED, event.demand, event.busy, event.task_seconds, event.want, event.trouble]
     return journal.plain(event)
@@ -55,20 +57,13 @@ def _unreadable(written: list[Any]) -> StoreDamagedError:
 
 def _plain_pool(pool: Pool) -> dict[str, Any]:
     told = {one.name: getattr(pool, one.name) for one in fields(Pool)}
-    told["kinds"] = [
-        {one.name: getattr(kind, one.name) for one in fields(Offering)}
-        | {"settings": dict(kind.settings)}
-        for kind in pool.kinds
-    ]
+    told["kinds"] = [plain_offering(kind) for kind in pool.kinds]
     return told
 
 
 def _pool(told: Mapping[str, Any]) -> Pool:
     known = {one.name for one in fields(Pool)}
-    kinds = tuple(
-        Offering(**{**one, "name": ClusterName(one["name"]), "price": Money(one["price"])})
-        for one in told["kinds"]
-    )
+    kinds = tuple(map(offering_from, told["kinds"]))
     return Pool(**{key: value for key, value in told.items() if key in known} | {"kinds": kinds})
 
 
@@ -82,4 +77,5 @@ def _looked(
 _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     FORMED: lambda pool, last: Formed(_pool(pool), MachineId(last)),
     LOOKED: _looked,
+    SUMMED: lambda pool, books: Summed(_pool(pool), books),
 }

@@ -9,7 +9,7 @@ the task takes longer than that, and nothing more can be reserved: caps win.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bats.common.billing import charge, charge_atus, first_atus
 from bats.common.capacity.pool_rules import Pool
@@ -19,9 +19,11 @@ from bats.common.money import Money, show
 from bats.common.offering import Offering
 from bats.master.brain.books.ledger import Ledger
 from bats.master.brain.books.machine import MachineState
-from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
+from bats.master.brain.pools.pool_books import take_up
+from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, Summed, TakesTasks
 from bats.master.brain.pools.pool_kind import Kind
 from bats.master.brain.pools.pool_machine import PoolMachine
+from bats.master.brain.pools.pool_moment import MOMENTS, Moment
 from bats.master.brain.pools.pool_words import why
 from bats.master.brain.protocol.commands import (
     Decided,
@@ -45,18 +47,8 @@ TOO_MANY: Final = "the pool has more machines than it needs"
 NO_MONEY: Final = "the money of the pool does not pay for another ATU"
 LOST: Final = "it has said nothing for long, and the time paid for it ends"
 
-_MOMENTS: Final = 480
 _FRUITLESS: Final = 3  # machines of a kind in a row that never came: then none is asked for
 _FORGOTTEN_SECONDS: Final = 70 * 86400.0  # no window of a cap is as long
-
-
-class Moment(NamedTuple):
-    """Places at a time."""
-
-    at: float
-    demand: int
-    supply: int
-    busy: int
 
 
 class StandingPool:
@@ -76,15 +68,17 @@ class StandingPool:
         self.trouble = ""  # of its scaler
         self.why = ""  # the last decision
         self.decided_at: float | None = None
-        self._busy: set[MachineId] = set()
-        self._last = before_first
-        self.moments: deque[Moment] = deque(maxlen=_MOMENTS)  # the last looks
-        self._forgotten: Money = Money(0)  # what machines cost that were gone long ago
-        self._woken_at = math.inf
+        self.busy: set[MachineId] = set()
+        self.last = before_first
+        self.moments: deque[Moment] = deque(maxlen=MOMENTS)  # the last looks
+        self.forgotten: Money = Money(0)  # what machines cost that were gone long ago
+        self.woken_at = math.inf
+        self.unsummed = 0  # events since the journal began, or since it was summed up
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """Take in what happened and say what to do."""
         self.now = max(now, self.now)
+        self.unsummed += 1
         return list(_RULES[type(event)](self, event))
 
     # --- what may be known of it ------------------------------------------------------------------
@@ -120,7 +114,7 @@ class StandingPool:
     def committed_since(self, at: float) -> Money:
         """The money that is spent or reserved for ATUs that begin at that time or later."""
         recent = Money(sum(one.since(at) for one in self.machines.values()))
-        return Money(recent + (self._forgotten if math.isinf(at) else 0))
+        return Money(recent + (self.forgotten if math.isinf(at) else 0))
 
     @property
     def waits_for_cap(self) -> bool:
@@ -146,7 +140,7 @@ class StandingPool:
                 names.add(one.offering.name)
                 offerings.append(one.offering)
         self.pool = event.pool
-        self._last = max(self._last, event.last)
+        self.last = max(self.last, event.last)
         self.kinds = []
         for offering in offerings:
             kind = known.get(offering.name) or Kind(offering)
@@ -156,15 +150,21 @@ class StandingPool:
         for one in self.alive():
             one.cluster = places[one.offering.name]
         self.target = [self.supply(k) for k in range(len(self.kinds))]
-        self._woken_at = math.inf
+        self.woken_at = math.inf
+        yield from ()
+
+    def _summed(self, event: Summed) -> Iterator[Command]:
+        self.pool = event.pool
+        take_up(self, event.books)
+        self.unsummed = 0
         yield from ()
 
     def _looked(self, event: Looked) -> Iterator[Command]:
         self._forget()
-        self._woken_at = math.inf
+        self.woken_at = math.inf
         self.demand, self.trouble = event.demand, event.trouble
         self.task_seconds = event.task_seconds
-        self._busy = busy = set(event.busy)
+        self.busy = busy = set(event.busy)
         for one in self.alive():
             if one.id in busy or one.state is not MachineState.UP:
                 one.idle_since = None
@@ -317,7 +317,7 @@ class StandingPool:
         looked = self.now + self.rules.interval_seconds + one.offering.boundary_seconds
         fits = one.offering.free or not spare
         fits = fits or looked + self.task_seconds <= one.billed_until(self.now)
-        works = one.id in self._busy
+        works = one.id in self.busy
         takes = fits
         if not one.offering.free and (fits or works):
             takes = self._reserve(one, looked + (self.task_seconds if fits else 0.0)) and fits
@@ -358,12 +358,12 @@ class StandingPool:
                     limit = show(rules.per_interval, rules.currency)
                     self.short = f"{limit} an interval pay for no more"
                     break
-                number = MachineId(self._last + 1)
+                number = MachineId(self.last + 1)
                 count = max(first_atus(kind.offering), self._first_needs(kind))
                 if not self.ledger.reserve(number, charge_atus(kind.offering, count)):
                     self.short = self._no_money()
                     break
-                self._last = number
+                self.last = number
                 one = PoolMachine(number, k, kind.offering, self.now)
                 one.atus = count
                 self.machines[number] = one
@@ -401,7 +401,7 @@ class StandingPool:
         past = self.now - _FORGOTTEN_SECONDS
         for one in [o for o in self.machines.values() if not o.alive and o.requested_at < past]:
             if one.charged_since is None or self.now - one.billed_until(past) > 0:
-                self._forgotten = Money(self._forgotten + charge_atus(one.offering, one.settled))
+                self.forgotten = Money(self.forgotten + charge_atus(one.offering, one.settled))
                 del self.machines[one.id]
 
     def _wake(self) -> Iterator[WakeAt]:
@@ -416,8 +416,8 @@ class StandingPool:
             if long and self.supply(one.cluster) > self.target[one.cluster]:
                 coming.append(one.idle_until(self.now))
         at = min((at for at in coming if at > self.now), default=math.inf)
-        if at < self._woken_at or self._woken_at <= self.now:
-            self._woken_at = at
+        if at < self.woken_at or self.woken_at <= self.now:
+            self.woken_at = at
             if not math.isinf(at):
                 yield WakeAt(at)
 
@@ -432,6 +432,7 @@ class StandingPool:
 
 _RULES: Final[Mapping[type, Callable[[StandingPool, Any], Iterator[Command]]]] = {
     Formed: StandingPool._formed,  # noqa: SLF001
+    Summed: StandingPool._summed,  # noqa: SLF001
     Looked: StandingPool._looked,  # noqa: SLF001
     Charged: StandingPool._charged,  # noqa: SLF001
     Joined: StandingPool._joined,  # noqa: SLF001

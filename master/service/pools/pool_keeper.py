@@ -13,6 +13,7 @@ from bats.common.errors import StoreDamagedError
 from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
+from bats.master.brain.pools.pool_books import is_long, summed
 from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
 from bats.master.brain.pools.pool_journal import plain
 from bats.master.brain.pools.pool_load import BagLoad, Loads, LoadView
@@ -166,6 +167,15 @@ class PoolKeeper:
             self._bags.left(leaving[0], "its pool ends it", *leaving[1:])  # at once: no task begins
         for command in commands:
             self._obey(command)
+        if is_long(self.pool):
+            self._sum_up(now)
+
+    def _sum_up(self, now: float) -> None:
+        """Begin the journal anew, with all that it came to: what it tells, it tells for ever."""
+        told = summed(self.pool)
+        number = self._store.journal(self.id, now, _pack(plain(told)))
+        self._store.journal_begins(self.id, number)
+        self.pool.handle(told, now)
 
     def _obey(self, command: Command) -> None:
         match command:

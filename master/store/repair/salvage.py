@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bats.common.errors import StoreDamagedError, UsageError
+from bats.master.brain.protocol.numbering import FIRST_POOL
 from bats.master.store import blobs, database, journal_chunks, result_rows
 from bats.master.store.repair import remnants
 from bats.master.store.repair.soundness import Findings, inspect
@@ -47,9 +48,13 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
         for _, *row in remnants.rows_from_both_ends(old, "rowid, *", table):
             if table not in _CHECKED or result_rows.intact(tuple(row)):
                 _insert(new, table, row)
-    for (bag,) in new.execute("SELECT id FROM bags").fetchall():
+    bags = [bag for (bag,) in new.execute("SELECT id FROM bags").fetchall()]
+    with contextlib.suppress(sqlite3.DatabaseError):
+        bags += journal_chunks.owners(old, FIRST_POOL)
+    for bag in bags:
         events = chain.from_iterable(_intact(old, bag))
-        first = 0
+        first = journal_chunks.beginning(old, bag)
+        journal_chunks.forget_before(new, [(bag, first)] if first else [])
         while flat := list(islice(events, 2 * journal_chunks.CHUNK_EVENTS)):
             for chunk in journal_chunks.chunks(bag, first, flat):
                 _insert(new, "journal", chunk)
