@@ -60,6 +60,16 @@ class Pool:
         """The name by which caps know it."""
         return f"{PAYERS}{self.name}"
 
+    @property
+    def most_places(self) -> int:
+        """The places for tasks that there can be: on the largest machines, as far as they go."""
+        places, left = 0, self.most
+        for kind in sorted(self.kinds, key=lambda kind: -kind.slots):
+            machines = min(left, kind.max_machines)
+            places += machines * kind.slots
+            left -= machines
+        return places
+
 
 def as_common(kind: Offering) -> Offering:
     """An offering of a pool as bags see it: it costs them nothing, and they start none of it."""

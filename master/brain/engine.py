@@ -36,6 +36,7 @@ from bats.master.brain.rules.machines import borrowing, lending, shares
 from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
+from bats.master.brain.views.known_runtimes import speeds
 from bats.master.brain.views.order.bag_course import course, task_seconds
 from bats.master.brain.views.told import facts, kept, needs, refusals
 from bats.master.brain.views.told.facts import (
@@ -209,6 +210,11 @@ class Engine:
         return max((one[min(len(one) - 1, int(quantile * len(one)))] for one in known if one),
                    default=0.0)  # fmt: skip
 
+    @property
+    def mean_runtime(self) -> float:
+        """The mean runtime of its tasks, on all kinds together; 0 while none is known."""
+        return self.run.canonical.mean_done if self.run.canonical.count else 0.0
+
     def headline(self) -> Headline:
         return facts.headline(self.run)
 
@@ -249,6 +255,11 @@ class Engine:
     def runtimes(self) -> list[Sequence[float]]:
         """The runtimes that are known of each offering."""
         return [c.profile.sample() for c in self.run.clusters]
+
+    def speeds(self) -> dict[str, float]:
+        """The speed of each offering for what ran there, against all that ran; the known ones."""
+        found = zip(self.run.clusters, speeds(self.run), strict=True)
+        return {str(c.offering.name): speed for c, speed in found if speed is not None}
 
     def slowness(self) -> list[tuple[float, ...]]:
         """The slowness of the machines of each offering; of a workflow, whose steps differ, none.

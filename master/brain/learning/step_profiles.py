@@ -46,6 +46,17 @@ class StepProfiles:
         )
         return whole / count
 
+    def on(self, cluster: int) -> tuple[int, float, float]:
+        """Tasks that ended there, their seconds, and those that the means of their steps say."""
+        tasks, seconds, usual = 0, 0.0, 0.0
+        for step, seen in enumerate(self._seen):
+            if (here := seen.get(cluster)) is not None:
+                tasks += here.count
+                seconds += here.total
+                whole = sum(one.total for one in seen.values())
+                usual += here.count * whole / self.count(step)
+        return tasks, seconds, usual
+
     def sample(self, step: int, canonical: Callable[[int, float], float]) -> list[float]:
         """Runtimes on the canonical cluster."""
         return [

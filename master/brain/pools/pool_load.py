@@ -5,10 +5,11 @@ A scaler counts places, of which a machine has as many as slots; a task fills as
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final
 
 from bats.common.capacity.pool_rules import Pool
-from bats.common.messages import BagId, MachineId, TaskId
+from bats.common.messages import BagId, TaskId
 from bats.common.money import Money
 from bats.common.records import dataclass
 from bats.master.brain.books.taskbook import TaskState
@@ -63,7 +64,8 @@ class LoadView:
         self.interval = rules.interval_seconds
         self.budget = rules.per_interval
         self.boot_seconds = max((kind.boot_seconds for kind in pool.kinds), default=0.0)
-        self.kinds = [_kind(rules, k) for k in range(len(rules.kinds))]
+        known = [one.engine.speeds() for one in loads]
+        self.kinds = [_kind(rules, k, known) for k in range(len(rules.kinds))]
         self.demand = sum((one.running + one.ready) * one.width for one in loads)
         self.present = present
         self.ended = ended
@@ -95,11 +97,13 @@ class _Kind(Kind):
     slots: int = 1
 
 
-def _kind(rules: Pool, k: int) -> _Kind:
+def _kind(rules: Pool, k: int, known: Sequence[Mapping[str, float]]) -> _Kind:
+    """`known`: speeds that bags have seen; where none has, what the clouds file says."""
     offering = rules.kinds[k]
     most = min(offering.max_machines, rules.most) * offering.slots
     share = rules.interval_seconds / offering.atu_seconds / offering.slots
-    speed = float(offering.settings.get("speed", 1.0))
+    seen = [one[offering.name] for one in known if offering.name in one]
+    speed = fmean(seen) if seen else float(offering.settings.get("speed", 1.0))
     price = Money(math.ceil(offering.price * share - 1e-6))
     return _Kind(str(offering.name), most, price, speed, offering.slots)
 
@@ -130,7 +134,7 @@ class Loads:
         for one in loads:
             shown = self._known[one.bag]
             shown.follow(one, 2 * most)
-            busy += shown.busy(one, pool.now, pool.machines)
+            busy += shown.busy(one, pool)
         present = [self._known[one.bag].present for one in sorted(loads, key=lambda o: o.began)]
         return LoadView(pool, loads, [one for one in present if not one.over], busy, ended)
 
@@ -149,7 +153,7 @@ class _Shown:
     def follow(self, load: BagLoad, most: int) -> None:
         if self._graph is None or self._near is None:
             tasks = min(load.running + load.ready, most)
-            each = load.engine.usual_runtime() or 1.0
+            each = load.engine.mean_runtime or 1.0
             self.present = Present(load.bag, Workflow(_alone(tasks), [each] * tasks), load.began)
             for task in range(min(load.running, tasks)):
                 self.present.start(task, load.began)
@@ -170,16 +174,15 @@ class _Shown:
                 self.present.end(task)
         self._begun, self._ended = begun, ended
 
-    def busy(
-        self, load: BagLoad, now: float, machines: Mapping[MachineId, PoolMachine]
-    ) -> Iterator[Busy]:
-        estimates = self.present.workflow.estimates
-        here = [one for one in load.engine.running() if one.machine in machines]
+    def busy(self, load: BagLoad, pool: StandingPool) -> Iterator[Busy]:
+        estimates, speeds = self.present.workflow.estimates, load.engine.speeds()
+        here = [one for one in load.engine.running() if one.machine in pool.machines]
         for k, one in enumerate(here):
             task = int(one.task) if self._graph else k
             if task < len(estimates):
-                until = load.began + one.since + estimates[task]
-                yield Busy(one.machine, self.present, task, max(until, now))
+                speed = speeds.get(pool.machines[one.machine].offering.name, 1.0)
+                until = load.began + one.since + estimates[task] / speed
+                yield Busy(one.machine, self.present, task, max(until, pool.now))
 
 
 def _small(graph: Graph | None) -> Graph | None:

@@ -82,8 +82,8 @@ def found_in(reader: Reader, begin: float, end: float) -> Found:
     for number, pool in replayed_pools(reader).items():
         kinds = {str(one.offering.name): one.offering for one in pool.kinds}
         _add_rows(reader.machines(number), kinds, 0.0, end, supply, lives)
-        machines += pool.rules.most
-        places += pool.rules.most * max(one.slots for one in kinds.values())
+        machines += min(pool.rules.most, sum(one.max_machines for one in pool.rules.kinds))
+        places += pool.rules.most_places
     machines += sum(one.max_machines for one in bought.values())
     places += sum(one.max_machines * one.slots for one in bought.values())
     of_all = demand.curve(), supply.curve(), busy.curve()
