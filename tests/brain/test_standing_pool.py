@@ -11,12 +11,21 @@ from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import MachineId
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
+from bats.master.brain.books.machine import MachineState
 from bats.master.brain.pools import pool_journal
 from bats.master.brain.pools.pool_books import is_long, plain_books, summed
 from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
 from bats.master.brain.pools.standing_pool import NO_MONEY, TOO_MANY, StandingPool
 from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine, WakeAt
-from bats.master.brain.protocol.events import Allotted, Cause, Charged, Gone, Joined, SetAside
+from bats.master.brain.protocol.events import (
+    Allotted,
+    Cause,
+    Charged,
+    Gone,
+    Joined,
+    SetAside,
+    Silent,
+)
 
 FIRST = MachineId(1000)
 SMALL = Offering(
@@ -231,6 +240,36 @@ def test_three_machines_in_a_row_that_never_come_make_their_kind_rest() -> None:
     pool.check()
 
 
+SPOT = replace(SMALL, name=ClusterName("spot"), reliable=False)
+
+
+def test_a_silent_machine_of_a_kind_that_is_lost_is_made_up_for_at_once() -> None:
+    world = World(replace(RULES, kinds=(SPOT,)))
+    world.look(demand=3, want=3)
+    world.tell(Silent(MachineId(FIRST + 1)))
+    world.look(demand=3, busy=0, want=3)
+    assert world.there == [1, 2, 3, 4]  # it is paid, and may come back
+    world.tell(Silent(MachineId(FIRST + 2)))
+    world.tell(Silent(MachineId(FIRST + 3)))
+    world.look(demand=3, want=3)  # no more than four at once: two of the three make room
+    assert world.there == [3, 4]
+    world.look(demand=3, want=3)
+    assert world.there == [3, 4, 5, 6]
+    world.tell(Joined(MachineId(FIRST + 3), 1, (), 0))
+    assert world.pool.supply(0) == 4
+
+
+def test_a_silent_machine_of_a_reliable_kind_is_waited_for_while_it_is_paid() -> None:
+    world = World()
+    world.look(demand=3, want=3)
+    world.tell(Silent(MachineId(FIRST + 1)))
+    world.look(demand=3, want=3)
+    assert world.there == [1, 2, 3]
+    world.now = 596.0
+    world.look(demand=3, want=3)
+    assert world.there == [2, 3, 4]
+
+
 def test_a_pool_that_is_wanted_no_more_ends_what_it_has() -> None:
     world = World()
     world.look(demand=3, want=3)
@@ -264,6 +303,7 @@ def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_ag
         replace(SMALL, atu_seconds=atu, boundary_seconds=min(0.5, atu / 4), lease_seconds=10.0),
         replace(LARGE, atu_seconds=atu, boundary_seconds=min(0.5, atu / 4), lease_seconds=10.0),
     )
+    kinds = (kinds[0], replace(kinds[1], reliable=rng.random() < 0.5))
     rules = Pool("lab", kinds, rng.randint(1, 12), rng.randint(0, 1), rng.choice([5.0, 30.0]),
                  release=rng.choice(["paid", "idle"]))  # fmt: skip
     pool, now, events = StandingPool(FIRST), 0.0, list[tuple[float, Event]]()
@@ -296,10 +336,15 @@ def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_ag
                 elif happens < 0.8:
                     tell(Charged(one.id, now))
                     tell(Joined(one.id, 1, (), one.cluster))
+            elif rng.random() < 0.03 and one.state is MachineState.UP:
+                working.discard(one.id)
+                tell(Silent(one.id))
+            elif one.state is MachineState.SILENT and rng.random() < 0.2:
+                tell(Joined(one.id, 1, (), one.cluster))
             elif rng.random() < 0.02:
                 working.discard(one.id)
                 tell(Gone(one.id, now, Cause.PREEMPTED, "taken away"))
-            elif one.takes and rng.random() < 0.4:
+            elif one.takes and one.state is MachineState.UP and rng.random() < 0.4:
                 working.add(one.id)
             elif rng.random() < 0.4:
                 working.discard(one.id)

@@ -110,7 +110,7 @@ def _kind(rules: Pool, k: int, known: Sequence[Mapping[str, float]]) -> _Kind:
 
 def _places(machines: Iterable[PoolMachine]) -> Iterator[_Place]:
     for one in machines:
-        if one.counts:
+        if one.supplies:
             for _ in range(one.offering.slots):
                 hired = one.requested_at if one.charged_since is None else one.charged_since
                 yield _Place(one.id, one.cluster, hired, not one.boots, one.idle_since)

@@ -22,9 +22,19 @@ class PoolMachine(Machine):
 
     @property
     def counts(self) -> bool:
-        """True of supply: it is there, or will be."""
+        """It is there, or will be, or may be heard of again."""
         there = (MachineState.REQUESTED, MachineState.UP, MachineState.SILENT)
         return self.state in there and not self.draining
+
+    @property
+    def lost(self) -> bool:
+        """Silent, and of a kind of which machines are lost: it may never be heard of again."""
+        return self.state is MachineState.SILENT and not self.offering.reliable
+
+    @property
+    def supplies(self) -> bool:
+        """True of supply: it is there, or will be. One that may be lost is made up for."""
+        return self.counts and not self.lost
 
     @property
     def boots(self) -> bool:

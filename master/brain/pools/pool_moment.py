@@ -1,4 +1,4 @@
-"""What a pool looked like when it was looked at."""
+"""Demand and supply of a pool at the moment of a look."""
 
 from typing import Final, NamedTuple
 

@@ -45,7 +45,8 @@ from bats.master.brain.protocol.events import (
 
 TOO_MANY: Final = "the pool has more machines than it needs"
 NO_MONEY: Final = "the money of the pool does not pay for another ATU"
-LOST: Final = "it has said nothing for long, and the time paid for it ends"
+LOST: Final = "it has said nothing for long, and another is to take its place"
+SILENCE: Final = "it has said nothing for long, and the time paid for it ends"
 
 _FRUITLESS: Final = 3  # machines of a kind in a row that never came: then none is asked for
 _FORGOTTEN_SECONDS: Final = 70 * 86400.0  # no window of a cap is as long
@@ -94,7 +95,7 @@ class StandingPool:
 
     def supply(self, kind: int) -> int:
         """Its machines of a kind, those that boot among them."""
-        return sum(one.cluster == kind and one.counts for one in self.machines.values())
+        return sum(one.cluster == kind and one.supplies for one in self.machines.values())
 
     @property
     def places(self) -> int:
@@ -247,17 +248,11 @@ class StandingPool:
         if never_came and kind.rests_until <= self.now:
             kind.fruitless += 1
             if kind.fruitless >= _FRUITLESS:
-                kind.pause(
-                    self.now,
-                    self.rules.interval_seconds,
-                    f"{kind.fruitless} machines in a row never came: {event.detail}",
-                )
-                yield Decided(kind.in_words())
+                words = f"{kind.fruitless} machines in a row never came: {event.detail}"
+                yield Decided(self._pause(kind, words))
 
     def _set_aside(self, event: SetAside) -> Iterator[Command]:
-        kind = self.kinds[event.cluster]
-        kind.pause(self.now, self.rules.interval_seconds, event.reason)
-        yield Decided(kind.in_words())
+        yield Decided(self._pause(self.kinds[event.cluster], event.reason))
 
     def _allotted(self, event: Allotted) -> Iterator[Command]:
         self.ledger.allowance, self.cap = event.amount, event
@@ -287,7 +282,7 @@ class StandingPool:
     def _end(self) -> Iterator[StopMachine]:
         for k in range(len(self.kinds)):
             mine = [one for one in self.machines.values() if one.cluster == k and one.counts]
-            over = len(mine) - self.target[k]
+            over = self.supply(k) - self.target[k]
             yet = [one for one in mine if one.boots and one.charged_since is None]
             idle = sorted(
                 (one for one in mine if one.idle_since is not None),
@@ -296,19 +291,23 @@ class StandingPool:
             due = [one for one in [*reversed(yet), *idle] if one.due(self.now, self.rules)]
             for one in due[: max(0, over)]:
                 yield self._stop(one, TOO_MANY)
+            ending = sum(o.state is MachineState.STOPPING for o in self.alive() if o.cluster == k)
+            lost = [one for one in mine if one.lost]
+            for one in lost[: max(0, -over - self._room(k) - ending)]:
+                yield self._stop(one, LOST)
         for one in self.alive():
             self._owe(one)
             silent = one.state is MachineState.SILENT and not one.offering.free
             if silent and one.charged_since is not None and self.now >= one.idle_until(self.now):
-                yield self._stop(one, LOST)
+                yield self._stop(one, SILENCE)
 
     def _keep(self) -> Iterator[Command]:
         """Reserve for all that stay. Too many are those whose paid time ends first."""
         over = [self.supply(k) - self.target[k] for k in range(len(self.kinds))]
         staying = [one for one in self.alive() if one.counts and one.charged_since is not None]
         for one in sorted(staying, key=lambda one: (one.billed_until(self.now), one.id)):
-            spare = over[one.cluster] > 0
-            over[one.cluster] -= 1
+            spare = one.lost or over[one.cluster] > 0
+            over[one.cluster] -= not one.lost
             yield from self._keep_one(one, spare=spare)
 
     def _keep_one(self, one: PoolMachine, *, spare: bool) -> Iterator[Command]:
@@ -346,13 +345,10 @@ class StandingPool:
     def _hire(self) -> Iterator[Command]:
         rules = self.rules
         rate: int = self.rate
-        room = rules.most - len(self.alive())  # what ends is there until it is gone
         for k, kind in enumerate(self.kinds):
             hired: list[MachineId] = []
             price = self._per_interval(kind.offering)
-            there = sum(one.cluster == k for one in self.alive())
-            left = min(room, kind.offering.max_machines - there)
-            for _ in range(min(left, self.target[k] - self.supply(k))):
+            for _ in range(min(self._room(k), self.target[k] - self.supply(k))):
                 rate += price
                 if rules.per_interval is not None and rate > rules.per_interval:
                     limit = show(rules.per_interval, rules.currency)
@@ -368,9 +364,15 @@ class StandingPool:
                 one.atus = count
                 self.machines[number] = one
                 hired.append(number)
-            room -= len(hired)
             if hired:
                 yield StartMachines(k, tuple(hired))
+
+    def _room(self, kind: int) -> int:
+        """Machines of a kind that may be added; what ends is there until it is gone."""
+        alive = self.alive()
+        of_kind = sum(one.cluster == kind for one in alive)
+        most = self.kinds[kind].offering.max_machines
+        return min(self.rules.most - len(alive), most - of_kind)
 
     def _first_needs(self, kind: Kind) -> int:
         """ATUs in which it boots and ends a task, till it is looked at again."""
@@ -420,6 +422,10 @@ class StandingPool:
             self.woken_at = at
             if not math.isinf(at):
                 yield WakeAt(at)
+
+    def _pause(self, kind: Kind, reason: str) -> str:
+        kind.pause(self.now, self.rules.interval_seconds, reason)
+        return kind.in_words()
 
     # --- words ------------------------------------------------------------------------------------
 
