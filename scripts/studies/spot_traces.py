@@ -6,6 +6,7 @@ how many of the machines asked for were to be had. Without it a few are drawn by
 
 import heapq
 import json
+import math
 import random
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -81,7 +82,7 @@ def study(report: Report, options: Options) -> None:
         traces = traces[:3]
     jobs = [(trace, task) for trace in traces for task in TASKS]
     came = run_all(one, jobs, options, "spot-traces")
-    good, wanted, dearer, done = 0, 0, 0, 0
+    good, wanted, possible, dearer, done = 0, 0, 0, 0, 0
     for (trace, task), (base, naive, fallback, ours) in zip(jobs, came, strict=True):
         name = f"{trace.name}, {trace.availability:.0%} to be had, tasks of {task / 60:.0f} min"
         for what, one_way in (("naive", naive), ("fallback", fallback), ("ours", ours)):
@@ -91,8 +92,14 @@ def study(report: Report, options: Options) -> None:
         dearer += ours.cost > base.cost * (1 + 1e-9)
         if trace.availability >= MOSTLY:
             wanted += 1
+            least = fmean(foreseen(trace, window, task) for window in windows(trace))
+            report.figure(f"{name}: clairvoyant, cost", None, _share(least, base.cost), "%")
+            possible += least <= (1 - HALF) * base.cost
             cheap = ours.cost <= (1 - HALF) * base.cost
             good += cheap and ours.seconds <= SLACK * base.seconds
+    report.figure(
+        f"half as dear within 1.2 × the time by who knew the trace, of {wanted}", None, possible
+    )
     report.bar("cases that ours ends", len(jobs), done, done == len(jobs))
     report.bar("ours dearer than on-demand only, of all", 0, dearer, dearer == 0)
     report.bar(
@@ -157,6 +164,29 @@ def one(job: tuple[Trace, float]) -> tuple[Came, Came, Came, Came]:
         ))  # fmt: skip
     naive, fallback, own = (_mean(column) for column in zip(*found, strict=True))
     return base, naive, fallback, own
+
+
+def foreseen(trace: Trace, window: Trace, task: float) -> float:
+    """The least that the bag can cost by 1.2 × the time, for one who knows what is to be had.
+
+    The longest stretches of spot machines come first, for each is booted once; what these do not
+    do is done on demand. That on-demand machines could be full by then is left out: it is a bound.
+    """
+    tasks = trace.machines * round(ON_DEMAND_SECONDS / task)
+    limit = SLACK * (BOOT_SECONDS + ON_DEMAND_SECONDS)
+    stretches = [
+        max(0, math.floor((min(end, limit) - begin - BOOT_SECONDS) / task + 1e-9))
+        for place in window.places()
+        for begin, end in place
+        if begin < limit
+    ]
+    seconds = 0.0
+    for most in sorted(stretches, reverse=True):
+        if done := min(most, tasks):
+            seconds += (BOOT_SECONDS + done * task) * SPOT
+            tasks -= done
+    machines = math.ceil(tasks / math.floor((limit - BOOT_SECONDS) / task))
+    return (seconds + tasks * task + machines * BOOT_SECONDS) * HOURLY / 3600
 
 
 def _mean(came: Sequence[Came]) -> Came:

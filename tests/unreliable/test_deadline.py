@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 from helpers.spot import Spot
 
+from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.simulate.driver import Conditions, Simulation
 
@@ -52,3 +54,19 @@ def test_without_a_deadline_nobody_buys_what_is_dear_before_the_tail():
     )
     made.run(until=50_000.0)
     assert not made.history.uptimes
+
+
+@pytest.mark.parametrize("machines", [1, 4])
+@pytest.mark.parametrize("reliable", [0, 1])
+def test_tasks_longer_than_four_times_the_mean_end_all_the_same(machines: int, reliable: int):
+    """All but the last five take ten minutes; these take six hours, on whatever runs them."""
+    spot = replace(SPOT, machines=machines)
+    settings = spot.settings(STRATEGY)
+    made = Simulation(
+        replace(settings, offerings=settings.offerings[: 1 + reliable]),
+        lambda task, _cluster: TASK if task < 35 else 36 * TASK,
+        after_event=Engine.check,
+    )
+    history = made.run(until=20 * 40 * 36 * TASK)
+    assert history.end is not None
+    assert history.end.outcome is BagOutcome.COMPLETE

@@ -3,12 +3,14 @@
 import time
 from statistics import fmean, stdev
 
+import numpy as np
 import pytest
 from helpers.two_pools import Twin
 
 from bats.master.brain.unreliable.estimator import estimate
 from bats.master.brain.unreliable.pools import NEVER, Billing, Pool, World
 from bats.master.brain.unreliable.strategy import STATIC, Strategy, static
+from bats.master.brain.unreliable.throughput import until_tail
 from bats.master.brain.unreliable.tradeoff import grid
 
 RUNS = 25
@@ -125,3 +127,13 @@ def test_the_same_seed_gives_the_same_estimate_and_another_one_does_not():
     once, again = (estimate(PAPER, [strategy], 5, seed=1) for _ in range(2))
     assert once == again
     assert once != estimate(PAPER, [strategy], 5, seed=2)
+
+
+def test_of_what_is_due_when_the_tail_begins_the_longest_sent_comes_first():
+    """The engine does so: a task that has been waited for long is the likelier to be lost."""
+    cheap = Pool(tuple(float(k) for k in range(1000, 3400, 40)), 1.0, 3600.0, 0.0, 0.8)
+    dear = Pool((2300.0,), 34.0, 3600.0, 0.0)
+    world = World(60, 20, cheap, dear, Billing.UPTIME, kills=True)
+    start = until_tail(world, Strategy(0, 0.0, 4000.0, 0.1), np.random.default_rng(1))
+    assert len(start.sent) > 10
+    assert list(start.sent) == sorted(start.sent)

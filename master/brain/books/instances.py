@@ -39,6 +39,7 @@ class Instances:
         "asked",
         "busy_seconds",
         "fruitless",
+        "given_up",
         "had_seconds",
         "in_tail",
         "living",
@@ -57,6 +58,7 @@ class Instances:
         self.living: tuple[int, ...] = ()  # machines of each kind when they were last seen to
         self.fruitless = 0  # lost since one returned
         self.lost: dict[TaskId, tuple[float, float]] = {}  # the last one: when sent, and lost
+        self.given_up: dict[TaskId, int] = {}  # instances that were waited for in vain
         self.told_losses: dict[int, int] = {}  # ends of machines that ran one, by kind, if told
         self.busy_seconds: dict[int, float] = {}  # of all instances that have ended, by kind
         self.had_seconds = 0.0  # slots that were there while tasks waited, by how long
@@ -101,9 +103,11 @@ class Instances:
         elif returned:
             self._back[place] = now - self._at[place]
             self.lost.pop(task, None)
+            self.given_up.pop(task, None)
             self.fruitless = 0
         else:
             self.fruitless += 1
+            self.given_up[task] = self.given_up.get(task, 0) + 1
             self.lost[task] = self._at[place], now
 
     def cancel(self, task: TaskId, attempt: int) -> None:

@@ -32,6 +32,8 @@ ENOUGH: Final = 5
 """Results that the mean is taken from; before, nothing is late."""
 FRUITLESS: Final = 2
 """Instances per machine that are lost one after the other: no more machines are had then."""
+MOST_DOUBLINGS: Final = 8
+"""Of a deadline: a task whose second instance was late, too, may simply be a long one."""
 LEAST: Final = 5
 """So many machines count at least."""
 PATIENCE: Final = 0.05
@@ -115,7 +117,7 @@ class NTDMr(Pools):
             return False
         if strategy.affordable is None:
             few = len(run.tasks) < size(run) and run.tasks.unfinished == len(run.tasks)
-            return few or run.tasks.unfinished < slots(run, reliable=False)
+            return few or _left_to_unreliable(run) < slots(run, reliable=False)
         known = [c for c in run.known() if c.offering.reliable]
         per_second = min(
             (rate(c) for c in known or run.clusters if c.offering.reliable), default=0.0
@@ -142,7 +144,7 @@ class NTDMr(Pools):
         """The next instance of each task, wherever one may follow."""
         strategy = self._strategy(run)
         unreliable = has_unreliable(run)
-        limited = strategy.N is not None and most_reliable(run, strategy) > 0
+        limited = self._limited(run, strategy)
         T = self._seconds(run, strategy.T)
         short = short_of(run)
         for task in _unfinished(run):
@@ -168,16 +170,25 @@ class NTDMr(Pools):
                 ),
             )
 
+    def _limited(self, run: RunView, strategy: Strategy) -> bool:
+        """True if a task gets so many unreliable instances and then a reliable one."""
+        return strategy.N is not None and most_reliable(run, strategy) > 0
+
     # --- machines --------------------------------------------------------------------------------
 
     def deadline_at(self, run: RunView, machine: MachineView, attempt: AttemptView) -> float:
         if machine.offering.reliable:
             return math.inf
-        tail = run.instances.tail_at
+        tail, strategy = run.instances.tail_at, self._strategy(run)
+        doublings = max(0, run.instances.given_up.get(attempt.task, 0) - 1)
         if tail is not None and attempt.ordered_at >= tail:
-            return attempt.ordered_at + self._seconds(run, self._strategy(run).D)
-        patience = 1 if run.canonical.count >= ENOUGH else 2 ** min(8, _rounds(run))
-        return attempt.ordered_at + LATE * T_ur(run) * patience
+            seconds = self._seconds(run, strategy.D)
+            doublings = 0 if self._limited(run, strategy) else doublings
+        else:
+            seconds = LATE * T_ur(run)
+            if run.canonical.count < ENOUGH:
+                doublings = max(doublings, _rounds(run))
+        return attempt.ordered_at + seconds * 2 ** min(MOST_DOUBLINGS, doublings)
 
     def hopeless(self, run: RunView) -> bool:
         return run.instances.fruitless >= FRUITLESS * max(LEAST, size(run))
@@ -269,6 +280,15 @@ def _unfinished(run: RunView) -> Iterator[TaskId]:
     for task in run.tasks.running:
         if run.tasks.states[task] == TaskState.RUNNING:
             yield task
+
+
+def _left_to_unreliable(run: RunView) -> int:
+    """Unfinished tasks that no reliable machine runs: those are as good as done."""
+    sure = sum(
+        any(run.pool.machines[a.machine].offering.reliable for a in attempts)
+        for attempts in run.tasks.running.values()
+    )
+    return run.tasks.unfinished - sure
 
 
 def has_unreliable(run: RunView) -> bool:

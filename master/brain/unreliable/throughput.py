@@ -226,7 +226,8 @@ class _Phase:
         return drawn.popleft()
 
     def _start(self, now: float) -> Start:
-        tasks = sorted(m.task for m in self.machines if m.task >= 0)
+        running = (m.task for m in self.machines if m.task >= 0)
+        tasks = sorted(running, key=self.sent.__getitem__)
         place = {task: k for k, task in enumerate(tasks)} | {-1: -1}
         for machine in self.machines:
             machine.task = place[machine.task]
