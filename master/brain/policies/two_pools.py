@@ -188,7 +188,7 @@ class NTDMr(Pools):
             seconds = LATE * T_ur(run)
             if run.canonical.count < ENOUGH:
                 doublings = max(doublings, _rounds(run))
-        return attempt.ordered_at + seconds * 2 ** min(MOST_DOUBLINGS, doublings)
+        return attempt.ordered_at + seconds * 2.0 ** min(MOST_DOUBLINGS, doublings)
 
     def hopeless(self, run: RunView) -> bool:
         return run.instances.fruitless >= FRUITLESS * max(LEAST, size(run))

@@ -148,6 +148,11 @@ class InstancesView(Protocol):
         ...
 
     @property
+    def given_up(self) -> Mapping[TaskId, int]:
+        """The number of each task's that were waited for in vain."""
+        ...
+
+    @property
     def lost(self) -> Mapping[TaskId, tuple[float, float]]:
         """The time when the last that was lost was sent, and when that was known."""
         ...
