@@ -17,6 +17,7 @@ from experiments import (
     autoscaled,
     chapter6,
     comparison,
+    one_elastic,
     page,
     planned_workflows,
     reality,
@@ -24,6 +25,7 @@ from experiments import (
     recorded_workflows,
     spot,
     table2_1,
+    three_jobs,
 )
 from experiments.options import Options
 from experiments.told import Told
@@ -36,6 +38,8 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "reality": ("any ATU, any task, any bag: done for its money?", reality.experiment),
     "workflows": ("recorded workflows, emulated under a budget", recorded_workflows.experiment),
     "spot": ("emulated loss: what was told of a strategy, and what came", spot.experiment),
+    "pool": ("three jobs on a pool, and who pays what", three_jobs.experiment),
+    "elastic": ("a pool of eight machines, and its bill", one_elastic.experiment),
     "pools": ("three autoscalers, beside their simulated twins", autoscaled.experiment),
     "prob": ("workflows planned with distributions, told and come", planned_workflows.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),

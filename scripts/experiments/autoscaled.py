@@ -2,11 +2,13 @@
 
 The workloads are small copies of the thesis's (Ilyushkin 2019, §4.3): mixed scientific workflows at
 random times, on at most 32 machines. A minute of the thesis is four seconds here. The twin runs the
-same workflows in virtual time, with the boot and the overhead of a task that were measured live.
+same workflows in virtual time, with the boot, the overhead of a task and the time to the next one
+that were measured live.
 """
 
 import asyncio
 import gzip
+import itertools
 import json
 import tempfile
 import time
@@ -79,14 +81,22 @@ class Run:
     boot: float
     overhead: float
     charged: tuple[float, float]  # machine hours, live and twin
+    lingered: float  # seconds from the last task's end until no machine was left
+    latency: float  # seconds from a task's end until its machine begins the next
 
 
 def experiment(options: Options) -> Told:
     told = Told.of("pools", "Autoscalers live, beside their simulated twins")
     count = 15 if options.quick else WORKFLOWS
     names = SCALERS[:1] if options.quick else SCALERS
-    drawn = _drawn(count, options.seed)
-    runs = [asyncio.run(_one(name, drawn)) for name in names]
+    drawn = workflows(count, options.seed)
+    hours = (drawn[-1][0] + 60.0) / 3600
+    cap = Money(int(PRICE * MACHINES * hours * 3600 / ATU))  # of all machines, always on
+    pools = [
+        Pool("lab", (NODE,), MACHINES, interval_seconds=INTERVAL, scaler=name, per_day=cap)
+        for name in names
+    ]
+    runs = [asyncio.run(lived(pool, drawn)) for pool in pools]
     tasks = sum(len(one.seconds) for _, one in drawn)
     words = (
         f"{count} workflows, {tasks} tasks of some {TASK:g} s in the mean, one workflow every "
@@ -103,10 +113,11 @@ def experiment(options: Options) -> Told:
         ),
         Table(
             ("scaler", "most machines", "ended", "tasks", "boot, s", "overhead, ms", "cost, $",
-             "hours charged", "twin's"),
+             "hours charged", "twin's", "next task after, ms"),
             [(run.scaler, run.most, run.ended, run.done, round(run.boot, 2),
               round(1000 * run.overhead, 1), float(as_decimal(run.pool.committed)),
-              round(run.charged[0], 3), round(run.charged[1], 3)) for run in runs],
+              round(run.charged[0], 3), round(run.charged[1], 3), round(1000 * run.latency, 1))
+             for run in runs],
             "Live",
         ),
     ]  # fmt: skip
@@ -124,7 +135,7 @@ def experiment(options: Options) -> Told:
     return told
 
 
-def _drawn(count: int, seed: int) -> list[tuple[float, Generated]]:
+def workflows(count: int, seed: int) -> list[tuple[float, Generated]]:
     rng = default_rng(seed)
     at, drawn = 0.0, list[tuple[float, Generated]]()
     for _ in range(count):
@@ -136,15 +147,14 @@ def _drawn(count: int, seed: int) -> list[tuple[float, Generated]]:
     return drawn
 
 
-async def _one(name: str, drawn: Sequence[tuple[float, Generated]]) -> Run:
-    hours = (drawn[-1][0] + 60.0) / 3600
-    cap = Money(int(PRICE * MACHINES * hours * 3600 / ATU))  # of all machines, always on
-    pool = Pool("lab", (NODE,), MACHINES, interval_seconds=INTERVAL, scaler=name, per_day=cap)
+async def lived(pool: Pool, drawn: Sequence[tuple[float, Generated]]) -> Run:
+    """A pool of one kind with a master of its own, until its last machine has gone."""
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state"
-        works = [_work(Path(folder), number, one) for number, (_, one) in enumerate(drawn)]
+        works = [work_of(Path(folder), number, one) for number, (_, one) in enumerate(drawn)]
         options = MasterOptions(
-            state=state, offerings=(as_common(NODE),), pools=(pool,), heartbeat_seconds=5.0,
+            state=state, offerings=tuple(map(as_common, pool.kinds)), pools=(pool,),
+            heartbeat_seconds=5.0,
         )  # fmt: skip
         begin = await _live(options, drawn, works)
         with Reader(state) as reader:
@@ -154,10 +164,10 @@ async def _one(name: str, drawn: Sequence[tuple[float, Generated]]) -> Run:
             return _seen(pool, reader, kept, found, drawn, begin, last)
 
 
-def _work(folder: Path, number: int, one: Generated) -> Workflow:
+def work_of(folder: Path, number: int, one: Generated, name: str = "") -> Workflow:
     file = folder / f"workflow-{number}.json.gz"
     with gzip.open(file, "wt") as written:
-        written.write(json.dumps(wfformat_of(f"workflow {number}", one.graph, one.seconds)))
+        written.write(json.dumps(wfformat_of(name or f"workflow {number}", one.graph, one.seconds)))
     work = foreign_workflow(file, Emulation())
     assert work is not None
     return work
@@ -197,11 +207,12 @@ def _seen(
     joined = [one for one in rows if one.joined is not None and one.requested is not None]
     boot = fmean((one.joined or 0) - (one.requested or 0) for one in joined)
     overhead, done, again = _tasks(reader, drawn)
+    latency = _latency(reader)
     first = next(at for _, at, _ in reader.events(number)) - begin
-    twin_run = Twin(rules, drawn, boot, overhead, first % INTERVAL).run()
-    live = elasticity(found.demand, found.supply, found.busy, MACHINES, begin, last, STEP)
+    twin_run = Twin(rules, drawn, boot, overhead, latency, first % rules.interval_seconds).run()
+    live = elasticity(found.demand, found.supply, found.busy, rules.most, begin, last, STEP)
     twin = elasticity(
-        twin_run.demand, twin_run.supply, twin_run.busy, MACHINES, 0.0, twin_run.now, STEP
+        twin_run.demand, twin_run.supply, twin_run.busy, rules.most, 0.0, twin_run.now, STEP
     )
     changes = sorted(
         change for one in rows for change in (((one.requested or 0.0), 1), ((one.gone or last), -1))
@@ -210,12 +221,13 @@ def _seen(
     for _, change in changes:
         here += change
         most = max(most, here)
-    charged = sum(one.cost for one in rows) / PRICE * ATU / 3600
+    (kind,) = rules.kinds
+    charged = sum(one.cost for one in rows) / kind.price * kind.atu_seconds / 3600
     return Run(
         rules.scaler, live, twin, kept, most, len(rows), done,
         sum(len(one.seconds) for _, one in drawn), again,
         Money(max(0, kept.committed - (rules.per_day or 0))), boot, overhead,
-        (charged, twin_run.charged_hours),
+        (charged, twin_run.charged_hours), max(one.gone or 0.0 for one in rows) - last, latency,
     )  # fmt: skip
 
 
@@ -232,6 +244,23 @@ def _tasks(reader: Reader, drawn: Sequence[tuple[float, Generated]]) -> tuple[fl
             over.append(one.wall_seconds - order[one.task])
         again += sum(1 for _ in reader.every_attempt(BagId(row.id)))
     return max(0.0, median(over)), done, again
+
+
+def _latency(reader: Reader) -> float:
+    """The first quartile over all machines: with little to do one waits longer than it must."""
+    of_machine: dict[int, list[tuple[float, float]]] = {}
+    for row in reader.bags():
+        began = json.loads(row.summary)["began"]
+        for one in reader.every_task(BagId(row.id)):
+            of_machine.setdefault(one.machine, []).append(
+                (began + one.started, began + one.started + one.wall_seconds)
+            )
+    gaps = sorted(
+        begin - end
+        for spans in of_machine.values()
+        for (_, end), (begin, _) in itertools.pairwise(sorted(spans))
+    )
+    return max(0.0, gaps[len(gaps) // 4]) if gaps else 0.0
 
 
 def _order(one: Generated) -> Sequence[float]:

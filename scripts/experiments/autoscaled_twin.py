@@ -34,9 +34,10 @@ class Twin:
         drawn: Sequence[tuple[float, Generated]],
         boot: float,
         overhead: float,
+        latency: float,
         looks_at: float,
     ) -> None:
-        """`looks_at` is when the scaler is asked first."""
+        """A machine begins its next task `latency` after the last; `looks_at` is the first look."""
         self.pool = StandingPool(_FIRST)
         self.demand: Curve = []
         self.supply: Curve = []
@@ -45,6 +46,8 @@ class Twin:
         self._rules = rules
         self._scaler = scaler(rules.scaler)
         self._boot = boot
+        self._latency = latency
+        self._turning: set[MachineId] = set()  # the next task is on its way
         self._works = [
             (at, Workflow(neighbours(one.graph), tuple(each + overhead for each in one.seconds)))
             for at, one in drawn
@@ -72,6 +75,8 @@ class Twin:
                 self._tell(Joined(MachineId(number), 1, (), 0))
             elif what == "ends":
                 left -= self._end(MachineId(number))
+            elif what == "turned":
+                self._turning.discard(MachineId(number))
             elif what == "look":
                 self._look()
                 self._put(self.now + self._rules.interval_seconds, "look")
@@ -122,6 +127,8 @@ class Twin:
         """The number of workflows that end with its task."""
         workflow, task, _ = self._running.pop(machine)
         workflow.end(task)
+        self._turning.add(machine)
+        self._put(self.now + self._latency, "turned", machine)
         if workflow.over:
             self._present.remove(workflow)
         return int(workflow.over)
@@ -131,7 +138,7 @@ class Twin:
             one.id
             for one in self.pool.alive()
             if one.joined_at is not None and one.counts and one.takes
-            and one.id not in self._running
+            and one.id not in self._running and one.id not in self._turning
         ]  # fmt: skip
         self._rng.shuffle(free)  # as slots go round among bags
         for workflow in self._present:
