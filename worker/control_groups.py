@@ -3,7 +3,7 @@
     own/                     where the worker was started
       bats-PID.above/        the guardians, if they must make room for limits
       bats-PID/              ended as a whole when the worker ends
-        daemon/
+        daemon/              where attempts begin, too
         0/ 1/ ...            a slot's tasks, from one to the next
         0.1/ ...             one attempt's that has limits of its own
 
@@ -25,8 +25,6 @@ MEMORY: Final = "memory"
 PIDS: Final = "pids"
 _CONTROLLERS: Final = frozenset({MEMORY, PIDS})
 _GONE_SECONDS: Final = 1.0  # for what was killed to be gone, so that its groups can be removed
-_MOST_ROUNDS: Final = 20  # of moving what a process started before it was moved itself
-_MOST_LISTED: Final = 1 << 16
 _ABANDONED_SECONDS: Final = 60.0  # a younger one may be about to be entered
 _KEEPER: Final = """\
 trap '' INT TERM HUP
@@ -37,41 +35,24 @@ for _ in $(seq 50); do rmdir "$0"/*/ "$0" && exit; sleep 0.2; done
 
 
 class Group:
-    """One folder of the kernel's, two files of it held open: each task needs them."""
+    """One folder of the kernel's, two files of it held open: many a task needs them."""
 
-    def __init__(self, path: Path, daemons: int) -> None:
-        """Make it. `daemons` lists the processes in the daemon's group. Raises OSError."""
+    def __init__(self, path: Path) -> None:
+        """Make it. Raises OSError."""
         path.mkdir(exist_ok=True)
         self.path = path
-        self._daemons = daemons
         self.procs = f"{path}/cgroup.procs"
         self._procs = os.open(self.procs, os.O_WRONLY | os.O_CLOEXEC)
         self._events = os.open(path / "cgroup.events", os.O_RDONLY | os.O_CLOEXEC)
 
     def take(self, pid: int) -> None:
-        """Move a process here that was just started; what it starts from now on is here, too.
-
-        What it has started until now is in the daemon's group, where else is only the daemon.
-        """
-        found = [b"%d" % pid]
-        for _ in range(_MOST_ROUNDS):
-            for one in found:
-                try:
-                    os.write(self._procs, one)
-                except OSError:
-                    continue  # it has ended
-            if not (found := self._strays()):
-                return
+        """Move a process here; what it starts from now on is here, too."""
+        with contextlib.suppress(OSError):  # it has ended
+            os.write(self._procs, b"%d" % pid)
 
     def lives(self) -> bool:
         """True while anything is in it that has not ended."""
         return b"populated 1" in os.pread(self._events, 256, 0)
-
-    def _strays(self) -> list[bytes]:
-        own = b"%d\n" % os.getpid()
-        if self._daemons < 0 or (listed := os.pread(self._daemons, _MOST_LISTED, 0)) == own:
-            return []
-        return [pid for pid in listed.split() if pid != own.rstrip()]
 
     def kill(self) -> None:
         """End all that is in it, whoever's it is."""
@@ -89,7 +70,7 @@ class Groups:
     def __init__(self, path: Path, enforces: frozenset[str]) -> None:
         self._path = path
         self.enforces = enforces
-        self._daemons = -1
+        self.daemons = -1  # lists the processes in the daemon's group, once it is entered
         self._made = 0
         self._left: list[Path] = []
 
@@ -101,13 +82,13 @@ class Groups:
         """Move this process, the daemon, into the worker's groups. Raises OSError."""
         daemon = self._path / "daemon"
         daemon.mkdir(exist_ok=True)
-        self._daemons = os.open(daemon / "cgroup.procs", os.O_RDWR | os.O_CLOEXEC)
-        os.write(self._daemons, b"0")
+        self.daemons = os.open(daemon / "cgroup.procs", os.O_RDWR | os.O_CLOEXEC)
+        os.write(self.daemons, b"0")
 
     def of_slot(self, number: int) -> Group | None:
         """None if there are no files left for it: of many slots the last do without."""
         try:
-            return Group(self._path / str(number), self._daemons)
+            return Group(self._path / str(number))
         except OSError:
             return None
 
@@ -115,7 +96,7 @@ class Groups:
         """A group with limits, 0 for none. Raises OSError."""
         self._made += 1
         _let_limit(self._path, self.enforces)
-        group = Group(self._path / f"{slot}.{self._made}", self._daemons)
+        group = Group(self._path / f"{slot}.{self._made}")
         try:
             _limit(group.path, memory_bytes, pids)
         except OSError:

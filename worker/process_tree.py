@@ -39,14 +39,26 @@ def members(leader: int) -> list[int]:
     return list(dict.fromkeys([*inside, *off]))
 
 
+def place_of(pid: int) -> tuple[int, int]:
+    """The process's parent and session; zeros if it has ended."""
+    process = _process(Path(f"/proc/{pid}"))
+    return (process.parent, process.session) if process else (0, 0)
+
+
 def _living() -> Iterator[_Process]:
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                line = (entry / "stat").read_bytes()
-                state, parent, _, session = line.rpartition(b")")[2].split()[:4]
-                if state not in {b"Z", b"X"}:
-                    yield _Process(int(entry.name), int(parent), int(session))
+        if entry.name.isdigit() and (process := _process(entry)):
+            yield process
+
+
+def _process(entry: Path) -> _Process | None:
+    """The process of a folder of /proc; None if it has ended."""
+    try:
+        line = (entry / "stat").read_bytes()
+    except OSError:
+        return None
+    state, parent, _, session = line.rpartition(b")")[2].split()[:4]
+    return None if state in {b"Z", b"X"} else _Process(int(entry.name), int(parent), int(session))
 
 
 def _below(of: int, living: Iterable[_Process]) -> list[int]:

@@ -1,6 +1,8 @@
 """The law of runtimes beside a stupid twin that leaves every runtime out in turn."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -260,3 +262,19 @@ def test_numbers_and_few_words_are_looked_at_and_nothing_else():
     assert [one.name for one in found] == ["n", "method", "file", "strange"]
     many = [f"{k}.txt" for k in range(30)]
     assert parameters_of({"file": many}) == ()
+
+
+def test_numpy_is_loaded_when_a_law_is_looked_for_not_when_a_bag_begins() -> None:
+    program = (
+        "import sys\n"
+        "from bats.master.brain.learning.foreseen import LawSeeker\n"
+        "from bats.master.brain.protocol.parameters import Parameter\n"
+        "seeker = LawSeeker((Parameter('n', (1.0, 2.0)),))\n"
+        "print('numpy' in sys.modules)\n"
+        "seeker.look(lambda cluster, seconds: seconds)\n"
+        "print('numpy' in sys.modules)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["False", "True"]

@@ -129,7 +129,7 @@ def test_groups_of_workers_that_are_no_more_are_removed_once_nothing_lives_in_th
 ) -> None:
     own = slot_of(groups).path.parent.parent
     empty, living, young = (own / f"bats-{10**9 + number}" for number in range(3))
-    lived_in = Group(living, -1)
+    lived_in = Group(living)
     (empty / "0").mkdir(parents=True)
     pid = os.posix_spawn("/bin/sleep", ["sleep", "300"], os.environ)
     try:

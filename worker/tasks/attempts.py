@@ -15,10 +15,10 @@ from bats.common.wire.codec import CHUNK_BYTES
 from bats.worker.control_groups import Groups
 from bats.worker.files.exchange import Files
 from bats.worker.files.outputs import NONE, Collected
+from bats.worker.lobby import Lobby
 from bats.worker.process_tree import (
     UNKILLABLE_SECONDS,
     descendants,
-    group_lives,
     send,
     signal_group,
     strangers,
@@ -68,6 +68,7 @@ class Runner:
         folder.mkdir(parents=True)
         self._pipe = os.pipe()
         self._groups = groups
+        self._lobby = Lobby(groups.daemons if groups else -1)
         self._slots = [
             Slot(
                 folder,
@@ -184,6 +185,8 @@ class Runner:
                 self._conclude(_unrun(attempt, Outcome.NOT_STARTED, str(error), number))
                 continue
             timeout = bag.spec.timeout_seconds
+            if not (limits and limits.group):
+                self._lobby.enter(pid, slot.group, slot.scratch_bytes)
             self.desk.run(running)
             self._pids[number] = pid
             self.idle.clear()
@@ -237,8 +240,8 @@ class Runner:
             outcome = Outcome.DONE if code == 0 else Outcome.FAILED
         over = running.over
         limits = running.limits
-        group = limits.group if limits and limits.group else slot.group
-        lives_on = group.lives() if group else group_lives(pid)
+        own = limits.group if limits else None
+        lives_on = own.lives() if own else self._lobby.lives_on(pid, slot.group)
         if lives_on and slot.group:
             slot.group.kill()
         if limits:
@@ -368,6 +371,7 @@ class Runner:
 
     def _look(self) -> None:
         """Do what is due: signals to those that must end, orders that waited too long."""
+        self._lobby.settle()
         now = self._loop.time()
         for running, wanted in self.desk.due(now):
             self._press(running, wanted)

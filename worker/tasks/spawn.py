@@ -100,8 +100,8 @@ class Recipe:
         finally:
             os.chdir(self._home)
         slot.tether.hold(pid)
-        if group := (limits.group if limits else None) or slot.group:
-            group.take(pid)
+        if limits and limits.group:
+            limits.group.take(pid)
         return pid
 
     def folder(self, values: Sequence[str], scratch: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +71,7 @@ class LawSeeker:
 
     def __init__(self, parameters: Parameters) -> None:
         self.found: Foreseen | None = None  # None: no law holds
-        self._design = design(parameters)
+        self._design = cache(partial(design, parameters))  # made when first asked for
         self._seen: dict[int, tuple[int, float]] = {}  # by task: on which cluster, and how long
         self._wanted = FEWEST
         self._settled = False
@@ -87,7 +88,7 @@ class LawSeeker:
         """Look for the law in all that has been seen."""
         self._wanted = max(len(self._seen) + 1, int(ANEW * len(self._seen)))
         seconds = [back(*seen) for seen in self._seen.values()]
-        found = law_of(self._design, list(self._seen), seconds)
+        found = law_of(self._design(), list(self._seen), seconds)
         self.found = None if found is None else Foreseen(*found)
 
     def settle(self) -> None:

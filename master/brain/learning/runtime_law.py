@@ -110,9 +110,9 @@ def law_of(
     y = np.log(np.asarray(seconds, dtype=np.float64))
     if float(np.ptp(y)) < DIFFERS:
         return None
-    explained = _demonstrated(X, y)
     chosen, left_out = _chosen(X, y)
-    if explained is None or not chosen:
+    explained = _demonstrated(X, y) if chosen else None
+    if explained is None:
         return None
     beta = _fitted(X[:, chosen], y)
     logs = beta[0] + known.matrix[:, chosen] @ beta[1:]
