@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"bats worker: {error}", file=sys.stderr)
         return error.exit_code
     return guard(
-        lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off, given.lease_file
+        lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off, given.lease_fd
     )
 
 
@@ -80,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--name", default="", metavar="OFFERING", help="which offering it is of")
     parser.add_argument("--folder", default="", help="where to keep its state (default: in /tmp)")
-    parser.add_argument("--lease-file", metavar="FILE", help="to write the end of the lease to, "
-                        "in seconds since boot, for the machine's watchdog")  # fmt: skip
+    parser.add_argument("--lease-fd", type=int, metavar="N", help="a pipe to write the end of the "
+                        "lease to, in seconds since boot, for the machine's watchdog")  # fmt: skip
     parser.add_argument("--log", choices=("auto", "console", "json"), default="auto")
     return parser
 

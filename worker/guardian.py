@@ -31,6 +31,7 @@ from bats.worker.process_tree import (
     adopt_orphans,
     bury_orphans,
     end_descendants,
+    let_nobody_look,
     send,
 )
 
@@ -51,13 +52,13 @@ class Lifeline:
         first: int,
         guardians: tuple[int, ...],
         leases: tuple[int, ...],
-        file: str,
+        watchdogs: int | None = None,
         groups: Groups | None = None,
     ) -> None:
         self.first = first  # the machine's first process
         self.guardians = guardians  # each is readable when that guardian is no more
         self._leases = leases
-        self._watchdogs = file
+        self._watchdogs = watchdogs
         self.groups = groups
 
     def lease_ends(self, at: float) -> None:
@@ -65,9 +66,9 @@ class Lifeline:
         for lease in self._leases:
             with contextlib.suppress(BrokenPipeError):
                 os.write(lease, _LEASE.pack(at))
-        if self._watchdogs:
-            with contextlib.suppress(OSError), open(self._watchdogs, "r+") as file:  # noqa: PTH123
-                file.write(f"{math.ceil(at):<20}\n")  # as long as before: never half of it
+        if self._watchdogs is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._watchdogs, b"%d\n" % math.ceil(at))
 
     def below(self, lives: int, lease: int) -> "Lifeline":
         """The end of who has one guardian more."""
@@ -75,12 +76,19 @@ class Lifeline:
         return Lifeline(self.first, guardians, leases, self._watchdogs, self.groups)
 
 
-def guard(daemon: Callable[[Lifeline], int], power_off: str = "", watchdogs: str = "") -> int:
+def guard(
+    daemon: Callable[[Lifeline], int], power_off: str = "", watchdogs: int | None = None
+) -> int:
     """Run the daemon below two guardians; its exit code, once nothing of it lives any more.
 
-    `watchdogs` names a file for who watches from outside, with the end of the lease in it.
+    `watchdogs` is the end of a pipe, for the end of the lease, to who watches from outside. Tasks
+    must not write to it, though they may run as the same user.
     """
     late = _LATE_SECONDS + _ABOVE_SECONDS
+    if watchdogs is not None:
+        os.set_inheritable(watchdogs, False)
+        os.set_blocking(watchdogs, False)
+        let_nobody_look()
     if groups := control_groups.made():
         groups.keep()
     code = watch_over(

@@ -12,12 +12,18 @@ from typing import Final, NamedTuple
 UNKILLABLE_SECONDS: Final = 2.0
 """A process that lives so long after SIGKILL is not waited for."""
 
+_PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def adopt_orphans() -> None:
     """Adopt, from now on, descendants of this process whose parents end."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def let_nobody_look() -> None:
+    """Keep files and memory of this process, and of those it forks, from others of its user."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 class _Process(NamedTuple):

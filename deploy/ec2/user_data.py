@@ -4,7 +4,9 @@ The text is handed to Amazon and can be read on the instance by everything that 
 ticket in it is good once, and not for long. The instance always ends itself: when a line of the
 set-up fails, when that takes longer than the lease, and when the worker ends, whatever the reason.
 The worker and its tasks run as a user without rights, who can neither end this script nor gain any;
-the script stays root's, and powers off when the lease that the worker writes down is over.
+the script stays root's, and powers off when the lease is over. How long that lasts the worker says
+over a pipe, which its tasks cannot write to though they are the same user's: it lets nobody look
+into it.
 Of a command that is killed the shell prints all, its here-document too: the ticket is opened first.
 """
 
@@ -35,16 +37,20 @@ end() {{
     exit
 }}
 up() {{ local t; read -r t _ </proc/uptime; echo "${{t%%.*}}"; }}
-lease=$(mktemp)
+mind() {{
+    local ends=$(($(up) + {lease:.0f})) left told
+    while left=$((ends - $(up))); [ $left -gt 0 ]; do
+        if read -r -t $left told; then
+            [[ $told =~ ^[0-9]{{1,12}}$ ]] && ends=$((10#$told + {late}))
+        elif [ $? -le 128 ]; then # nobody is left to say so
+            sleep $left
+        fi
+    done
+    {power_off}
+}}
+exec 4> >(mind)
 (
-ends=$(($(up) + {lease:.0f}))
-while left=$((ends - $(up))); [ $left -gt 0 ]; do
-    sleep $left
-    read -r told <"$lease" && [ "$told" -gt 0 ] && ends=$((told + {late}))
-done
-{power_off}
-) &
-(
+exec 4>&-
 set -e
 {setup}
 )
@@ -55,7 +61,6 @@ home=$HOME
 if [ {user} != root ]; then
     id {user} >/dev/null 2>&1 || useradd --system --create-home --shell /bin/sh {user} || end 70
     home=$(getent passwd {user} | cut -d: -f6)
-    chown {user} "$lease"
     as=(setpriv --reuid {user} --regid {user} --init-groups --no-new-privs --)
     as+=(env HOME="$home" USER={user} LOGNAME={user})
 fi
@@ -68,9 +73,9 @@ fi
 cd "$home" || end 70
 exec 3<<'TICKET'
 {ticket}TICKET
-"${{as[@]}}" {worker} --ticket - --log json --lease-file "$lease" <&3 3<&- &
+"${{as[@]}}" {worker} --ticket - --log json --lease-fd 4 <&3 3<&- &
 worker=$!
-exec 3<&-
+exec 3<&- 4>&-
 {watch}
 wait $worker
 end $?

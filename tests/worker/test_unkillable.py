@@ -46,7 +46,7 @@ def daemon(lifeline):
     os.close(2)
     time.sleep(300)
 
-raise SystemExit(watch_over(daemon, Lifeline(os.getpid(), (), (), ""), 0.5))
+raise SystemExit(watch_over(daemon, Lifeline(os.getpid(), (), ()), 0.5))
 """
 
 pytestmark = pytest.mark.skipif(
