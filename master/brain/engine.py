@@ -12,7 +12,7 @@ from statistics import pstdev
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money
-from bats.master.brain.books.choice import Told
+from bats.master.brain.books.choice import Share, Told
 from bats.master.brain.books.digest import digest
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.books.phase import Phase
@@ -112,6 +112,16 @@ class Engine:
     def appetite(self, cluster: int) -> tuple[int, int]:
         """Its machines of an offering, and how many it would have if all were its own."""
         return shares.appetite(self.run, self.run.clusters[cluster])
+
+    @property
+    def share(self) -> Share:
+        """Its part of what bags have in common."""
+        return kept.share(self.run)
+
+    @property
+    def share_told(self) -> Share | None:
+        """The part that what was told counts with."""
+        return self.run.choice.told.share if self.run.choice.told else None
 
     @property
     def keeps(self) -> kept.Kept | None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 import msgpack
 
@@ -21,6 +21,7 @@ from bats.master.queries.chronicle import Chronicle
 from bats.master.queries.failure_causes import Failure, failures
 from bats.master.queries.lent_machines import Loan, loans_of
 from bats.master.queries.replay import Recorded, Replayed
+from bats.master.report.common_shares import CommonShares
 from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
 from bats.master.report.step_spans import StepSpan, spans
 from bats.master.store.reader import ClusterRow, Reader
@@ -56,6 +57,8 @@ class Account:
     law: LawFacts | None = None  # by which runtimes follow from parameters
     borrowed: Sequence[Loan] = ()  # machines that other bags paid for
     lent: Sequence[Loan] = ()  # to other bags
+    shared: CommonShares = field(default_factory=CommonShares)
+    shared_words: Sequence[str] = ()
 
 
 def account(reader: Reader, number: BagId) -> Account:
@@ -64,10 +67,13 @@ def account(reader: Reader, number: BagId) -> Account:
     replayed = Replayed(bag, Recorded.of(bag, reader))
     engine = replayed.engine
     chronicle = Chronicle(number, bag.sweep.count)
+    shared = CommonShares()
     promise = None
     for _, now, written in reader.events(number):
         event = msgpack.unpackb(written)
-        replayed.hear(event_from(event, number), now)
+        heard = event_from(event, number)
+        replayed.hear(heard, now)
+        shared.see(engine, heard, now)
         run = engine.headline()
         chronicle.see(event, now, run.chosen_at)
         if promise is None and run.chosen:
@@ -79,6 +85,7 @@ def account(reader: Reader, number: BagId) -> Account:
             promise = replace(promise, schedule=next(iter(told), None))
     replayed.set_right()
     seen = engine.view()
+    shared.end(engine, seen.now if seen.ended_at is None else seen.ended_at)
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()
     cost_by_cluster: Counter[str] = Counter()
@@ -103,6 +110,8 @@ def account(reader: Reader, number: BagId) -> Account:
         _steps(reader, bag, seen),
         engine.explain().law,
         *loans_of(reader, number),
+        shared,
+        shared.words(engine),
     )
 
 

@@ -29,6 +29,17 @@ def progress(chronicle: Chronicle, total: int, now: float, width: float) -> str:
     return _curve(title, points, float(total), now, width, lambda value: f"{value:,.0f}", None)
 
 
+def shares(steps: Sequence[tuple[float, int]], now: float, width: float) -> str:
+    """Slots that it had of common machines, in steps."""
+    points = [(0.0, 0.0)]
+    for at, slots in steps:
+        points += [(at, points[-1][1]), (at, float(slots))]
+    points.append((now, points[-1][1]))
+    most = max(slots for _, slots in steps)
+    title = f"slots of common machines over time, {most} at most"
+    return _curve(title, points, float(most), now, width, lambda value: f"{value:g}", None)
+
+
 def money(
     spending: Sequence[tuple[float, Money]],
     limit: Money | None,

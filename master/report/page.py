@@ -14,7 +14,7 @@ from bats.common.units import counted
 from bats.master.queries.lent_machines import Loan
 from bats.master.report import step_spans
 from bats.master.report.account import Account, account
-from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster
+from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, shares
 from bats.master.report.document import document
 from bats.master.report.promise_chart import costs, ends
 from bats.master.report.renting import CALLED
@@ -188,8 +188,17 @@ def _machines(told: Account) -> str:
              "Cost", "Cost of a task")  # fmt: skip
     return (
         f'<h2>Machines</h2><ul class="legend">{legend}</ul>{_scroll("Timeline", drawn)}'
-        f"{_table(heads, rows, numbers=range(1, 9))}{_loans(told)}"
+        f"{_table(heads, rows, numbers=range(1, 9))}{_shares(told)}{_loans(told)}"
     )
+
+
+def _shares(told: Account) -> str:
+    """The slots that it had of machines of all bags; nothing if that never changed."""
+    words = f"<p>{escape(' '.join(told.shared_words))}</p>" if told.shared_words else ""
+    if len(told.shared.steps) < 2:
+        return words
+    drawn = shares(told.shared.steps, told.view.ended_at or told.view.now, _WIDTH)
+    return f"<h3>Share of common machines</h3>{words}{_scroll('Share over time', drawn)}"
 
 
 def _loans(told: Account) -> str:

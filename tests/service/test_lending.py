@@ -66,7 +66,9 @@ async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
     assert (await client.ask("machines", bag=short))["lent"] == borrowed
     with Reader(master.home.folder) as reader:
         said = f"on machines paid by bag {short}, at no charge"
-        assert said in html(account(reader, BagId(long)))
+        page = html(account(reader, BagId(long)))
+    assert said in page
+    assert "Of 2 rented other bags left it" in page
     await eventually(lambda: not master.snapshot()["workers"])
     master.bags.side_by_side.household.check()
 
