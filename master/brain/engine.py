@@ -182,6 +182,11 @@ class Engine:
         alive = self.run.pool.alive() if self.run.phase is Phase.ENDING else []
         return bool(alive) and len(self.spare()) == len(alive)
 
+    def works_as_usual(self, machine: MachineId) -> bool:
+        """True if it is up, and neither left alone nor on its way out."""
+        known = self.run.pool.machines[machine]
+        return known.state is MachineState.UP and not known.draining
+
     @property
     def borrowed(self) -> tuple[MachineId, ...]:
         """The machines that it has of other bags."""

@@ -131,12 +131,42 @@ def test_free_machines_leave_a_bag_for_one_that_comes_later() -> None:
     assert all(one.history.end for one in world.bags.values())
 
 
-def test_a_bag_for_which_no_machine_is_left_waits_and_does_not_end() -> None:
+def on_one(tasks: int, seconds: float, at: float = 0.0) -> Submission:
+    """A bag for the one free machine there is, of four slots."""
+    one = replace(FREE, max_machines=1, slots=4)
+    return Submission(Settings(tasks, (one,)), lambda _t, _c: seconds, at)
+
+
+def test_the_one_free_machine_there_is_serves_all_bags_at_once() -> None:
+    world = Together([on_one(80, 10.0), on_one(20, 10.0, 25.0)], check=True, keep_events=True)
+    world.run()
+    first, second = (one.began + (one.history.ended_at or 0.0) for one in world.bags.values())
+    assert (first, second) == (250.0, 120.0)
+    for one in world.bags.values():
+        again = Engine(one.settings)
+        events = one.history.events
+        assert [again.handle(event, at) for at, event in events] == one.history.commands
+
+
+def test_a_task_on_a_free_machine_whose_bag_has_ended_runs_to_its_end() -> None:
+    """Then the machine goes, and the other bag starts its own."""
+    world = Together([on_one(8, 10.0), on_one(6, 100.0, 5.0)], check=True, keep_events=True)
+    world.run()
+    other = world.bags[B].history
+    assert all(len(ends) == 1 for ends in other.records.values()), "none was stopped"
+    assert (world.bags[A].history.ended_at or 0) <= 130
+    assert (other.ended_at or 0) <= 330
+    assert not world.bags[A].engine.alive()
+
+
+def test_bags_share_one_slot_of_a_free_machine_in_turns() -> None:
     few = replace(FREE, max_machines=1)
     bags = [Submission(Settings(10, (few,)), lambda _t, _c: 1.0) for _ in range(3)]
     world = Together(bags, check=True)
     world.run()
-    assert [one.history.ended_at for one in world.bags.values()] == [10.0, 20.0, 30.0]
+    ended = [one.history.ended_at or 0.0 for one in world.bags.values()]
+    assert max(ended) == 30.0
+    assert min(ended) > 25.0
 
 
 def test_a_bag_without_a_budget_samples_when_others_leave_it_a_machine() -> None:

@@ -1,16 +1,19 @@
 """Loans: paid time that one bag has no use for runs tasks of others; between engines and household.
 
 To the household a machine that is lent is a common one, of a kind of its own: those bags take it
-that could have hired it themselves, and have tasks that should end in time.
+that could have hired it themselves, and have tasks that should end in time. A machine that costs
+nothing serves its own bag and all that find none left of its offering, by their shares.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import BagId, MachineId
 from bats.common.records import dataclass
+from bats.master.brain.engine import Engine
 from bats.master.brain.household.common_machines import slots_of
-from bats.master.brain.household.notices import Came, Notice, Runs, Went
+from bats.master.brain.household.notices import Came, Notice, Runs, Takes, Went
 from bats.master.brain.protocol.events import Borrowed, Lends, TakenBack, Unwanted
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ class Loan:
     until: float
     used: int  # places that the owner's tasks fill
     free: Resources
+    shared: bool = False  # it costs nothing: its owner has no more of it than its share
 
     def outlives(self, until: float) -> bool:
         """True if it was announced for longer than that."""
@@ -36,6 +40,7 @@ class Loans:
     def __init__(self, neighbours: "Neighbours") -> None:
         self._of = neighbours
         self.lent: dict[MachineId, Loan] = {}
+        self._waiting: dict[BagId, None] = {}  # for a free machine that others have
 
     @property
     def slots(self) -> int:
@@ -59,8 +64,14 @@ class Loans:
     def look(self, bag: BagId, one: "Neighbour") -> None:
         """After each event of a bag: see what it lends, and what it can use of others'."""
         engine = one.door.engine
+        self._share_free(bag, one)
+        for waiting in [other for other in self._waiting if other != bag]:
+            self._share_free(waiting, self._of.bags[waiting])
         if engine.lends or any(loan.owner == bag for loan in self.lent.values()):
             for machine, loan in [its for its in self.lent.items() if its[1].owner == bag]:
+                if loan.shared:
+                    self._see_whether_it_stays(machine, engine)
+                    continue
                 still = engine.spare().get(machine)  # what is taken back may change what is spare
                 until = one.door.began + still.until if still else 0.0
                 if still is None or still.used > loan.used or loan.outlives(until):
@@ -72,6 +83,43 @@ class Loans:
         if self.lent:
             self._see_what_fits(bag, one)
 
+    def _share_free(self, bag: BagId, one: "Neighbour") -> None:
+        """Have a part of a free machine of others', where the bag finds none left and has none."""
+        engine = one.door.engine
+        self._waiting.pop(bag, None)
+        if not self._of.household.lending or not engine.needs:
+            return
+        for cluster, place in one.places.items():
+            free = engine.settings.offerings[cluster].free
+            if not free or engine.limit(cluster) or engine.appetite(cluster)[0]:
+                continue
+            self._waiting[bag] = None
+            for owner, its in self._of.bags.items():
+                mine = _cluster(its, place.name) if owner != bag else None
+                for known in its.door.engine.alive() if mine is not None else ():
+                    if known.cluster == mine and known.wanted and known.joined_at is not None:
+                        self._waiting.pop(bag, None)
+                        self._share(owner, its, known.id, place.name)
+
+    def _share(self, bag: BagId, one: "Neighbour", machine: MachineId, place: str) -> None:
+        if machine in self.lent or not one.door.engine.works_as_usual(machine):
+            return
+        size = one.door.size(machine)
+        self.lent[machine] = Loan(bag, place, math.inf, 0, size, shared=True)
+        self._of.machines[machine] = size
+        for other, its in self._of.bags.items():
+            self._see_what_fits(other, its)  # its owner takes it, before it is one that many have
+        self._came(machine, size, bag, math.inf, but=None)
+        for other, its in self._of.bags.items():
+            self._of.ask_needs(other, its)
+
+    def _see_whether_it_stays(self, machine: MachineId, engine: Engine) -> None:
+        known = engine.machine(machine)
+        if known is None or not known.wanted:
+            self.take_back(machine)
+        elif engine.keeps_for_others:
+            self._tell(Takes(machine, takes=False))  # what runs there ends, as its bag has
+
     def _lend(
         self, bag: BagId, one: "Neighbour", machine: MachineId, until: float, used: int
     ) -> None:
@@ -81,21 +129,26 @@ class Loans:
             return
         loan = self.lent[machine] = Loan(bag, one.places[cluster].name, until, used, free)
         self._of.machines[machine] = free
-        running = tuple(
-            (other, slots_of(fills, its.opened.task, free))
-            for other, its in self._of.bags.items()
-            if other != bag and (fills := its.door.engine.fills(machine))
-        )
-        self._tell(
-            Came(
-                machine, free.cpus, _kind(machine), running, free.memory_bytes, free.gpus,
-                bag, loan.until,
-            )
-        )  # fmt: skip
+        self._came(machine, free, bag, loan.until, but=bag)
         for other, its in self._of.bags.items():
             if other != bag:
                 self._see_what_fits(other, its)
                 self._of.ask_needs(other, its)
+
+    def _came(
+        self, machine: MachineId, free: Resources, owner: BagId, until: float, but: BagId | None
+    ) -> None:
+        running = tuple(
+            (other, slots_of(fills, its.opened.task, free))
+            for other, its in self._of.bags.items()
+            if other != but and (fills := its.door.engine.fills(machine))
+        )
+        self._tell(
+            Came(
+                machine, free.cpus, _kind(machine), running, free.memory_bytes, free.gpus,
+                owner, until,
+            )
+        )  # fmt: skip
 
     def _see_what_fits(self, bag: BagId, one: "Neighbour") -> None:
         could = {
@@ -107,6 +160,11 @@ class Loans:
         }
         fit = one.door.engine.fitting(list(could.values())) if could else ()
         takes = tuple(_kind(machine) for machine, fits in zip(could, fit, strict=True) if fits)
+        takes += tuple(
+            _kind(machine)
+            for machine, loan in self.lent.items()
+            if loan.owner == bag and loan.shared
+        )
         if takes != one.borrows:
             one.borrows = takes
             self._tell(Runs(bag, (*one.opened.takes, *takes)))
@@ -139,6 +197,7 @@ class Loans:
 
     def close(self, bag: BagId, one: "Neighbour") -> None:
         """The bag runs no more."""
+        self._waiting.pop(bag, None)
         for machine in one.door.engine.borrowed:
             one.door.deliver(TakenBack(machine))
         for machine in [m for m, loan in self.lent.items() if loan.owner == bag]:

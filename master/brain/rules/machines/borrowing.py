@@ -61,6 +61,8 @@ def fitting(run: Run, machines: Sequence[tuple[int, float]]) -> list[bool]:
 
 
 def _fits(run: Run, cluster: int, until: float) -> bool:
+    if math.isinf(until):
+        return True  # it serves this bag as its own would
     known = investments.lengths(run, cluster)
     if not known.count or until <= run.now:
         return False
@@ -115,7 +117,7 @@ def fill(run: Run, machine: Machine) -> None:
 def _next(run: Run, cluster: int, until: float) -> TaskId | None:
     if fitting(run, [(cluster, until)]) != [True]:
         return None
-    if run.foreseen is None:
+    if run.foreseen is None or math.isinf(until):
         return run.tasks.draw()
     ratios = run.foreseen.law.ratios  # of what tasks took to what was foreseen of them, rising
     sure = ratios[min(len(ratios) - 1, int(SURE * len(ratios)))]

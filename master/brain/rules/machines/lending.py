@@ -53,7 +53,8 @@ def _is_spare(run: Run, machine: Machine) -> bool:
         machine.lent_until is None
         and machine.state is MachineState.UP
         and machine.charged_since is not None
-        and not (machine.offering.free or machine.draining or machine.unwanted)
+        and not (machine.draining or machine.unwanted)
+        and not (machine.offering.free and not run.clusters[machine.cluster].shared)
         and not machine.queued
         and machine.offering.reliable
         and machine.idle_until(run.now) > run.now
