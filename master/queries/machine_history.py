@@ -82,12 +82,13 @@ def _owned(
     running: Mapping[BagId, LiveBag],
 ) -> replies.OwnedMachines:
     working = [one for one in machines if one.state == MachineState.UP.value]
+    whole = {one.machine: one.slots for one in lent}  # of a free one its bag has a share
     return {
         "bag": bag,
         "offering": name,
         "machines": len(working),
         "starting": sum(one.state == MachineState.REQUESTED.value for one in machines),
-        "slots": sum(one.slots for one in working),
+        "slots": sum(max(one.slots, whole.get(MachineId(one.id), 0)) for one in working),
         "running": sum(_tasks_on(MachineId(one.id), running) for one in machines),
         "spent": Money(sum(one.cost for one in machines)),
         "currency": running[bag].bag.settings.currency,
