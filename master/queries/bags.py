@@ -122,7 +122,7 @@ def _told(
         facts["phase"] = run.phase.value
         facts["done"] = run.done
         facts["failed"] = run.counts[TaskState.FAILED]
-        facts["running"] = view.running
+        facts["failing"], facts["running"] = view.failing, view.running
         facts["spent"], facts["reserved"] = view.spent, view.reserved
         of_the_sample = view.budget is None and not view.chosen  # no limit that anybody set
         facts["limit"] = None if of_the_sample else view.limit
@@ -135,6 +135,7 @@ def _told(
         return facts
     if "done" in last:
         facts["done"], facts["failed"] = last["done"], last["failed"]
+        facts["failing"] = last.get("failing", 0)
     if "spent" in last:
         facts["spent"] = last["spent"]
     if row.state == PAUSED:

@@ -12,7 +12,7 @@ import msgpack
 
 from bats.common.messages import BagId, MachineId, Outcome
 from bats.common.records import dataclass
-from bats.master.brain.protocol.events import Added, Ended, Joined
+from bats.master.brain.protocol.events import Added, Borrowed, Ended, Gone, Joined, TakenBack
 from bats.master.brain.protocol.journal import CODES, code_of
 from bats.master.brain.protocol.numbering import from_journal
 
@@ -24,7 +24,10 @@ _FIRST_BIN_SECONDS: Final = 1 / 32
 _ENDED: Final = CODES[Ended]
 _JOINED: Final = CODES[Joined]
 _ADDED: Final = CODES[Added]
-_LOOKED_AT: Final = (_ENDED, _JOINED, _ADDED)
+_BORROWED: Final = CODES[Borrowed]
+_LEFT: Final = (CODES[Gone], CODES[TakenBack])
+_OF_MACHINES: Final = (_ENDED, _JOINED, _BORROWED, *_LEFT)
+_LOOKED_AT: Final = (*_OF_MACHINES, _ADDED)
 _SHORTEST_SECONDS: Final = 1e-4
 
 N = TypeVar("N", int, float)
@@ -51,7 +54,7 @@ class Span:
 class MachineTime:
     """The time of one machine's slots by its use, in seconds."""
 
-    __slots__ = ("busy", "done", "runtimes", "slots", "used")
+    __slots__ = ("busy", "came", "cluster", "done", "left", "runtimes", "slots", "used")
 
     def __init__(self) -> None:
         self.slots = 0  # as the worker said; 0: it never joined
@@ -59,6 +62,15 @@ class MachineTime:
         self.done = 0
         self.busy: dict[int, float] = {}  # by bin of time
         self.runtimes: dict[int, int] = {}  # how many tasks took so long, by bin of runtime
+        self.cluster = -1  # that a machine of others belongs to; else it is the bag's own
+        self.came = 0.0  # a machine of others
+        self.left: float | None = None
+
+    def come(self, cluster: int, slots: int, now: float) -> None:
+        """It serves this bag, or does so again."""
+        self.slots, self.left = slots, None
+        if cluster >= 0 and self.cluster < 0:
+            self.cluster, self.came = cluster, now
 
 
 class Chronicle:
@@ -86,12 +98,16 @@ class Chronicle:
     def see(self, event: list[Any], now: float, chosen_at: float) -> None:
         if event[0] == _ADDED:
             self._is_done.extend(bytes(event[1]))
-        if event[0] not in (_JOINED, _ENDED):
+        if event[0] not in _OF_MACHINES:
             return
         number = from_journal(event[1], self._bag)
         machine = self._machine(number)
         if event[0] == _JOINED:
-            machine.slots = event[2]
+            machine.come(event[4], event[2], now)
+        elif event[0] == _BORROWED:
+            machine.come(event[2], event[3], now)
+        elif event[0] in _LEFT:
+            machine.left = now
         else:
             self._stretch(now)
             flat = event[2]

@@ -50,7 +50,8 @@ def _told(rows: list[MachineRow], at_work: LiveBag | None) -> list[replies.Machi
         living = {MachineId(m.id): plain(m) for m in at_work.engine.view(now).machines}
     told = []
     for row in rows:
-        facts = plain(row) | living.get(row.id, {"state": "gone"}) | {"number": row.id}
+        left = {"state": "let go" if serves_all(row.id) else "gone"}
+        facts = plain(row) | living.get(row.id, left) | {"number": row.id}
         del facts["public_key"]
         told.append(cast("replies.MachineLine", facts))
     return told

@@ -22,7 +22,15 @@ from bats.master.queries.failure_causes import Failure, failures
 from bats.master.queries.lent_machines import Loan, loans_of
 from bats.master.queries.replay import Recorded, Replayed
 from bats.master.report.common_shares import CommonShares
-from bats.master.report.renting import Rented, Shares, divided, rented, seconds_of, spending
+from bats.master.report.renting import (
+    Rented,
+    Shares,
+    divided,
+    of_others,
+    rented,
+    seconds_of,
+    spending,
+)
 from bats.master.report.step_spans import StepSpan, spans
 from bats.master.store.reader import ClusterRow, Reader
 from bats.master.store.rows import DecisionRow
@@ -59,6 +67,11 @@ class Account:
     lent: Sequence[Loan] = ()  # to other bags
     shared: CommonShares = field(default_factory=CommonShares)
     shared_words: Sequence[str] = ()
+    others: Sequence[Rented] = ()  # machines that served it and that it did not pay
+
+    @property
+    def served_by(self) -> list[Rented]:
+        return [*self.machines, *self.others]
 
 
 def account(reader: Reader, number: BagId) -> Account:
@@ -87,6 +100,7 @@ def account(reader: Reader, number: BagId) -> Account:
     seen = engine.view()
     shared.end(engine, seen.now if seen.ended_at is None else seen.ended_at)
     machines = rented(reader.machines(number), bag.settings.offerings, chronicle.machines, seen.now)
+    others = of_others(bag.settings.offerings, chronicle.machines, seen.now)
     money, time = Shares(), Shares()
     cost_by_cluster: Counter[str] = Counter()
     for machine in machines:
@@ -103,7 +117,7 @@ def account(reader: Reader, number: BagId) -> Account:
         money,
         time,
         reader.clusters(number),
-        Counter(str(one.offering.name) for one in machines if one.since is not None),
+        Counter(str(one.offering.name) for one in (*machines, *others) if one.since is not None),
         cost_by_cluster,
         failures(reader, number),
         reader.decisions(number),
@@ -112,6 +126,7 @@ def account(reader: Reader, number: BagId) -> Account:
         *loans_of(reader, number),
         shared,
         shared.words(engine),
+        others,
     )
 
 

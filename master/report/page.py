@@ -162,7 +162,7 @@ def _money(told: Account) -> str:
 
 def _machines(told: Account) -> str:
     run, currency = told.view, told.bag.settings.currency
-    drawn = timeline(told.machines, told.chronicle, (), run.now, _WIDTH, currency)
+    drawn = timeline(told.served_by, told.chronicle, (), run.now, _WIDTH, currency)
     legend = "".join(f'<li class="{kind}">{words}</li>' for kind, words in _LEGEND.items())
     found = {row.cluster: row for row in told.clusters}
     rows = []
@@ -238,7 +238,7 @@ def _tasks(told: Account) -> str:
             f"Found in {law.runtimes:,} runtimes, of whose differences it foretells "
             f"{100 * law.explained:.0f} %.</p>"
         )
-    for name, bins in sorted(runtimes_by_cluster(told.machines, told.chronicle).items()):
+    for name, bins in sorted(runtimes_by_cluster(told.served_by, told.chronicle).items()):
         drawn = _scroll(f"Runtimes on {name}", histogram(bins, name, _WIDTH))
         parts.append(f"<h3>Runtimes on {escape(name)}</h3>{drawn}")
     return f"<h2>Tasks and money over time</h2>{''.join(parts)}"

@@ -1,7 +1,7 @@
 """Money for machines: each one's bill, the use of its time, spending over time."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Final
 
 from bats.common.billing import atus, charge, paid_uptime
@@ -101,6 +101,28 @@ def rented(
             )
         )
     return sorted(found, key=lambda one: (one.since is None, one.since or one.requested, one.id))
+
+
+def of_others(
+    offerings: Sequence[Offering], times: Mapping[MachineId, MachineTime], now: float
+) -> list[Rented]:
+    """Machines that served the bag and are paid by others: pools, other bags, or nobody."""
+    return [
+        Rented(
+            number,
+            replace(offerings[time.cluster], price=NOTHING),
+            time.slots,
+            time.came,
+            time.came,
+            time.came,
+            now if time.left is None else time.left,
+            time.left is not None,
+            "others have it",
+            NOTHING,
+        )
+        for number, time in times.items()
+        if time.cluster >= 0
+    ]
 
 
 def seconds_of(machine: Rented, time: MachineTime | None) -> Shares:

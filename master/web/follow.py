@@ -18,7 +18,7 @@ from bats.master.plain_data import plain
 from bats.master.queries.chronicle import MOST_SPANS, Chronicle
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.promise_chart import costs, ends
-from bats.master.report.renting import rented, spending
+from bats.master.report.renting import of_others, rented, spending
 from bats.master.report.timeline import timeline
 from bats.master.report.value_plot import is_number, value_plot
 from bats.master.service.api.answering import Service
@@ -97,11 +97,12 @@ class Drawings:
             rows = reader.machines(number)
         now = max(moment.now, chronicle.last)
         machines = rented(rows, bag.settings.offerings, chronicle.machines, now)
+        there = [*machines, *of_others(bag.settings.offerings, chronicle.machines, now)]
         currency = bag.settings.currency
         half = width if width < 700 else (width - 24) // 2
-        runtimes = runtimes_by_cluster(machines, chronicle)
+        runtimes = runtimes_by_cluster(there, chronicle)
         return {
-            "timeline": timeline(machines, chronicle, moment.running, now, width, currency),
+            "timeline": timeline(there, chronicle, moment.running, now, width, currency),
             "progress": progress(chronicle, bag.sweep.count, now, half),
             "money": money(spending(machines), moment.limit, now, half, currency),
             "ends": ends(moment.promises, now, moment.ended_at, half),

@@ -255,6 +255,15 @@ def test_resumed_it_goes_on_and_tries_again_what_had_failed() -> None:
     assert sent(out)
 
 
+def test_tasks_that_failed_and_have_tries_left_are_told_while_they_pause_it() -> None:
+    bench = working(retries=1)
+    bench.fail_until_paused()
+    told = view(bench.run, bench.now)
+    assert told.failed + told.failing == 12
+    bench(Resumed(), bench.now + 1)
+    assert view(bench.run, bench.now).failing == 0
+
+
 def test_the_time_in_which_it_stood_still_is_told_be_it_paused_or_ended() -> None:
     bench = working()
     bench.fail_until_paused()

@@ -6,9 +6,13 @@ import msgpack
 import pytest
 
 from bats.common.messages import BagId, MachineId, Outcome
-from bats.master.brain.protocol.events import Added, Ended, Ending, Joined
+from bats.common.money import Money
+from bats.common.offering import ClusterName, Offering
+from bats.master.brain.protocol.events import Added, Borrowed, Ended, Ending, Joined, TakenBack
 from bats.master.brain.protocol.journal import plain
 from bats.master.queries.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
+from bats.master.report.charts import runtimes_by_cluster
+from bats.master.report.renting import of_others
 
 BAG = BagId(1)
 FIRST, SECOND = MachineId(1_000_001), MachineId(1_000_002)
@@ -93,3 +97,19 @@ def test_tasks_that_were_added_while_somebody_looked_on_count_like_the_others() 
     chronicle.read([(k, 8.0, msgpack.packb(event)) for k, event in enumerate(events, 1)], 5.0)
     assert [span.use for span in chronicle.spans] == [Use.TASK, Use.TASK]
     assert sum(chronicle.done_by_bin.values()) == 2
+
+
+def test_machines_of_a_pool_and_borrowed_ones_are_told_as_long_as_they_served() -> None:
+    chronicle = Chronicle(BAG, 10)
+    pooled, borrowed = MachineId(8_000_000_000_001), MachineId(2_000_001)
+    chronicle.see(plain(Joined(FIRST, 1)), 1.0, 0.0)  # its own, told by what it pays
+    chronicle.see(plain(Joined(pooled, 2, (), 0)), 2.0, 0.0)
+    chronicle.see(plain(Borrowed(borrowed, 0, 1, 9.0)), 3.0, 0.0)
+    for machine in (pooled, borrowed):
+        chronicle.see(ended(machine, (0, 1, Outcome.DONE, 2.0)), 6.0, 0.0)
+    chronicle.see(plain(TakenBack(borrowed)), 7.0, 0.0)
+    offerings = [Offering(ClusterName("small"), Money(5), 60.0, 4, 2)]
+    served = of_others(offerings, chronicle.machines, 8.0)
+    told = [(one.id, one.since, one.until, one.gone, one.paid_until, one.cost) for one in served]
+    assert told == [(pooled, 2.0, 8.0, False, 8.0, 0), (borrowed, 3.0, 7.0, True, 7.0, 0)]
+    assert [sum(bins.values()) for bins in runtimes_by_cluster(served, chronicle).values()] == [2]

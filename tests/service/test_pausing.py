@@ -69,9 +69,14 @@ async def test_a_broken_sweep_is_paused_costs_nothing_more_and_completes_once_me
     assert [(row["task"], row["outcome"]) for row in rows] == [(k, "done") for k in range(40)]
 
 
-async def test_to_resume_twice_is_to_resume(client: Client, tmp_path: Path) -> None:
+async def test_the_dozen_that_paused_it_is_counted_and_to_resume_twice_is_to_resume(
+    client: Client, tmp_path: Path
+) -> None:
     bag = await submit(client, tmp_path / "gate")
-    await becomes(client, bag, parked)
+    status = await becomes(client, bag, parked)
+    (line,) = (await client.ask("bags"))["bags"]
+    for told in (status, line):
+        assert told["failed"] + told["failing"] >= 12, "as many as its words say have failed"
     both = await asyncio.gather(*(client.ask("resume", bag=bag) for _ in range(2)))
     assert [one["bag"] for one in both] == [bag, bag]
 

@@ -38,6 +38,7 @@ class BagLine(TypedDict):
     phase: NotRequired[str]
     done: NotRequired[int]
     failed: NotRequired[int]
+    failing: NotRequired[int]  # that failed, which paused it, and are not given up
     spent: NotRequired[Money]
     paused: NotRequired[Paused | None]
     held_by_cap: NotRequired[str]
@@ -186,6 +187,7 @@ class RunStatus(TypedDict, total=False):
     steps: list[StepStatus]  # of a workflow
     open: bool  # more tasks may come: all is for those known so far
     stood_still: NotRequired[float]  # since the choice; a store of before has none
+    failing: NotRequired[int]  # tasks that failed, which paused it, and are not given up
 
 
 class Status(RunStatus):

@@ -179,7 +179,7 @@ def _text(facts: Shown, *, quiet: bool) -> str:
         for one in found
     ]
     head = ("machine", "state", "done", "charged", "cost", "address", "because")
-    told = table(head, rows) if rows else "The bag has had no machine yet."
+    told = table(head, rows) if rows else "The bag has had no machine of its own."
     borrowed = _loans(facts["borrowed"], "paid by bag", "paid_by")
     lent = _loans(facts["lent"], "used by bag", "used_by")
     return "\n\n".join(

@@ -44,7 +44,7 @@ def unserved(bag: BagLine | Status) -> str:
 
 def in_full(facts: Status) -> str:
     """One bag, as a few lines."""
-    total, done, failed = facts["total"], facts.get("done", 0), facts.get("failed", 0)
+    total, done, failed = facts["total"], facts.get("done", 0), failed_of(facts)
     words = words_of(facts)
     lines = [
         f"bag {facts['bag']} ({facts['name']}): {state_of(facts)}"
@@ -81,6 +81,11 @@ def in_full(facts: Status) -> str:
     if paused := facts.get("paused"):
         lines.append(f"next      {paused['ways']}")
     return "\n".join(lines)
+
+
+def failed_of(facts: BagLine | Status) -> int:
+    """Tasks that failed, be it that those which paused their bag have tries left."""
+    return facts.get("failed", 0) + facts.get("failing", 0)
 
 
 def waiting_words(facts: Status) -> str:

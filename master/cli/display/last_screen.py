@@ -4,6 +4,7 @@ from bats.master.api.replies import Schedule, Status
 from bats.master.cli.display.bag_status import (
     cap_of,
     deadline_line,
+    failed_of,
     failure_lines,
     seconds_of,
     waiting_words,
@@ -17,7 +18,7 @@ class Ended(Status):
 
 def last_screen(facts: Ended) -> str:
     currency = facts["currency"]
-    total, done, failed = facts["total"], facts["done"], facts["failed"]
+    total, done, failed = facts["total"], facts["done"], failed_of(facts)
     paused = facts.get("paused")
     words = "paused" if paused else {"complete": "done"}.get(facts["state"], facts["state"])
     lines = [

@@ -15,6 +15,7 @@ from bats.master.api.replies import Decision, MachineStatus, Schedules, Status
 from bats.master.cli.display.bag_status import (
     deadline_words,
     eta_words,
+    failed_of,
     failure_lines,
     money_line,
     state_of,
@@ -107,8 +108,8 @@ def _progress(status: Status) -> RenderableType:
 def _tasks(status: Status) -> Text:
     said = Text(f"tasks  {status['done']:,} of {status['total']:,} done")
     said.append(" so far, more may come" if status.get("open") else "")
-    if status["failed"]:
-        said.append(f", {status['failed']:,} failed", style="red")
+    if failed := failed_of(status):
+        said.append(f", {failed:,} failed", style="red")
     said.append(waiting_words(status))
     if status["speed"]:
         said.append(f" · {status['speed']:.3g} a second")

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from bats.common.escapes import harmless
 from bats.master.api.replies import BagLine, Bags, CapLine, OwnedMachines
-from bats.master.cli.display.bag_status import state_of, words_of
+from bats.master.cli.display.bag_status import failed_of, state_of, words_of
 from bats.master.cli.display.formatting import amount, bar, count, duration, printable, table
 from bats.master.cli.display.tables.pool_table import pools_in_short
 from bats.master.cli.display.terminal import drawn_on
@@ -44,7 +44,7 @@ def _bags(bags: Sequence[BagLine]) -> str:
             one["name"],
             state_of(one),
             f"{one.get('done', 0):,}",
-            f"{one.get('failed', 0):,}",
+            f"{failed_of(one):,}",
             f"{one['tasks']:,}" + ("+" if one.get("open") else ""),
             _spent(one),
             *([_left(one)] if left else []),

@@ -116,6 +116,8 @@ function headline(live) {
   if (live.running) words.push(`${count(live.running)} running`);
   if (live.blocked) words.push(`${count(live.waiting)} ready`, `${count(live.blocked)} waiting for others`);
   if (live.cut_off) words.push(`${count(live.cut_off)} cut off`);
+  const failed = (live.failed ?? 0) + (live.failing ?? 0); // those that have tries left are in no table yet
+  if (failed && !live.failed) words.push(`${count(failed)} failed`);
   if (live.phase === "choosing") words.push("waiting for your choice");
   if (live.eta_seconds && live.phase === "executing") {
     const [low, high] = (live.eta_bounds ?? []).map(duration);
@@ -130,7 +132,7 @@ function headline(live) {
   const said = ["complete", "with failures"].includes(live.state); // in the numbers before
   if (live.words && !said) words.push(live.words);
   byId("said").textContent = words.join(" · ");
-  byId("failed").textContent = `${count(live.failed)} failed`;
+  byId("failed").textContent = `${count(failed)} failed`;
   byId("failed").hidden = !live.failed;
   if (live.failed) byId("said").textContent += " · ";
   const currency = live.currency;
@@ -257,6 +259,7 @@ function decisions(live) {
     byId("decisions").prepend(element("li", {}, element("time", {}, clock(live.began + one.time)), one.words));
     state.decisions = one.number + 1;
   }
+  byId("decisions-section").hidden = !byId("decisions").childElementCount;
   while (byId("decisions").childElementCount > MOST_DECISIONS) byId("decisions").lastChild.remove();
 }
 
@@ -272,6 +275,7 @@ async function drawings() {
     if (bag !== state.bag) return;
     for (const id of DRAWN) draw(byId(id), made[id]);
     byId("money").parentElement.hidden = !made.money; // of what costs nothing
+    byId("runtimes").hidden = !made.histograms.length;
     byId("histograms").replaceChildren(...made.histograms.map(({ cluster, svg }) => {
       const figure = element("figure", {}, element("figcaption", {}, cluster));
       const holder = element("div");

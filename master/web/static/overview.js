@@ -16,7 +16,7 @@ export function show({ bags, caps = [], machines = [], pools = [] }, chosen, ope
   const shared = machines.some((one) => one.bag === null || one.shares.length > 0);
   changed("rows", [listed, chosen, shared], () => {
     table(byId("bags"), [["Bag"], ["State"], ["Tasks"], ["Spent", "number"], ["Left", "number"],
-      ["Machines", "number"], ...(shared ? [["Shared slots", "number"]] : []), ["Remarks"]]);
+      ["Own machines", "number"], ...(shared ? [["Shared slots", "number"]] : []), ["Remarks"]]);
     byId("bags").replaceChildren(...listed.map((bag) => row(bag, chosen, shared, open)));
   });
   changed("caps", caps, () => byId("caps").replaceChildren(...caps.map(cap)));
@@ -98,7 +98,8 @@ function row(bag, chosen, shared, open) {
 }
 
 function progress(bag) {
-  const { done = 0, failed = 0, running = 0, tasks } = bag;
+  const { done = 0, running = 0, tasks } = bag;
+  const failed = (bag.failed ?? 0) + (bag.failing ?? 0);
   const holder = element("div", { className: "mini" });
   const bar = element("div", { className: "mini-bar" });
   for (const [part, number] of [["done", done], ["failed", failed], ["running", running]]) {

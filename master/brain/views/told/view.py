@@ -113,6 +113,7 @@ class RunView:
     steps: tuple[StepView, ...] = ()  # of a workflow
     open: bool = False  # more tasks may come: all is for those known so far
     stood_still: float = 0.0  # so long since the schedule was chosen
+    failing: int = 0  # tasks that failed, which paused it, and are not given up
 
 
 def view(run: Run, now: float) -> RunView:
@@ -174,7 +175,15 @@ def view(run: Run, now: float) -> RunView:
         steps=_steps(run),
         open=run.open and run.phase not in (Phase.ENDING, Phase.ENDED),
         stood_still=run.progress.stood_still,
+        failing=_failing(run),
     )
+
+
+def _failing(run: Run) -> int:
+    if run.pause is None or not run.pause.again:
+        return 0
+    over = (TaskState.FAILED, TaskState.DONE)
+    return sum(run.tasks.states[task] not in over for task in run.progress.alike.tasks)
 
 
 def _steps(run: Run) -> tuple[StepView, ...]:
