@@ -133,6 +133,11 @@ class Engine:
         """The money that is spent, or reserved for machines."""
         return self.run.ledger.committed
 
+    @property
+    def spent(self) -> Money:
+        """The part of it that counts as spent until now: what is offered comes beside it."""
+        return self.run.provisioner.time.spent(self.run)
+
     def committed_since(self, at: float) -> Money:
         """Likewise, for ATUs that begin at that time or later."""
         return committed_since(self.run, at)

@@ -31,7 +31,7 @@ async def schedules(question: Question, want: GetSchedules) -> replies.Schedules
         "balanced": pick(run.offered, "balanced").name if run.offered else "",
         "currency": at_work.bag.settings.currency,
         "clusters": [one.name for one in at_work.bag.settings.offerings],
-        "committed": run.chosen_committed if run.chosen else run.committed,
+        "committed": run.chosen_committed if run.chosen else at_work.engine.spent,
         "at": (run.chosen_at if run.chosen else run.now) - run.began_at,
         "tasks": sum(run.counts),
         "open": run.open,

@@ -87,6 +87,24 @@ def test_a_word_that_comes_before_the_sample_is_complete_waits_for_it() -> None:
     assert bench.run.ledger.limit == money(90)
 
 
+def test_what_is_told_as_spent_beside_an_offer_is_what_the_choice_counts_from() -> None:
+    """Paid time to come, reserved for what still runs of the sample, is in the offers' prices."""
+    bench = Bench(settings(300, offering(machines=4), rule="ask"))
+    bench.begin()
+    for machine in list(bench.run.pool.alive()):
+        bench.join(machine.id, 0)
+    out: list[do.Command] = []
+    while not only(do.Offer, out):
+        machine = min(bench.run.pool.alive(), key=lambda one: one.done_count)
+        task, attempt = next(iter(machine.active.items()))
+        at = bench.now + 10 * MINUTE
+        out += bench.done(machine.id, task, attempt.attempt, at=at)
+    spent = bench.engine.spent
+    assert 0 < spent <= bench.engine.committed
+    bench(Chosen("fastest"), bench.now)
+    assert bench.engine.headline().chosen_committed == spent
+
+
 def test_what_is_offered_keeps_up_with_what_is_learned_while_its_user_thinks() -> None:
     bench = Bench(settings(300, offering(machines=4), rule="ask"))
     bench.begin()

@@ -207,16 +207,38 @@ def test_what_the_end_and_the_price_are_by_now_is_told_while_it_runs() -> None:
     assert run.ended_at == pytest.approx(run.looks[-1].seconds, rel=0.10)
 
 
-def test_that_a_bound_will_hardly_hold_is_said_early_with_what_can_be_done() -> None:
+def told_too_soon(kind: str = "constant") -> Simulation:
+    """Half the time is told the first time, before anything is chosen."""
+
     def optimist(engine: object, asked: Foretell) -> Foretold:
-        """Halves the time the first time, before anything is chosen."""
         told = foretell(simulation.engine, asked).schedules
         if simulation.engine.headline().chosen:
             return Foretold(told)
         return Foretold(tuple(replace(one, bounds=_sooner(one)) for one in told))
 
-    simulation = world(tasks=120)
+    simulation = world(kind, tasks=120)
     simulation._foreteller = optimist
+    return simulation
+
+
+def test_what_is_at_risk_is_what_the_time_to_go_says() -> None:
+    simulation = told_too_soon("log-normal")
+    simulation.begin()
+    now, risky = 0.0, 0
+    while not simulation.engine.over:
+        now += 100.0
+        simulation.go_on(until=now)
+        run = simulation.engine.view(now)
+        if run.told is None or not run.looks or run.eta_seconds is None:
+            continue
+        late = run.now - run.began_at + run.eta_seconds > run.told.seconds_bound
+        assert ("hardly be done" in run.at_risk) == late
+        risky += late
+    assert risky
+
+
+def test_that_a_bound_will_hardly_hold_is_said_early_with_what_can_be_done() -> None:
+    simulation = told_too_soon()
     simulation.run()
     said = [(at, words) for at, words in simulation.history.decisions if "hardly be done" in words]
     assert len(said) == 1, "once"

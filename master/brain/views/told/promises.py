@@ -35,15 +35,19 @@ def looks(run: RunView) -> tuple[ToldView, ...]:
     return tuple(one for each in run.choice.looks if (one := _view(run, each)) is not None)
 
 
-def at_risk(run: RunView) -> str:
-    """A sentence about a bound that will hardly hold, by the last look; "" while all do."""
+def at_risk(run: RunView, seconds: float | None = None) -> str:
+    """A sentence about a bound that will hardly hold, by the last look; "" while all do.
+
+    The run is expected to take so long in all, where more is known by now than at that look.
+    """
     promise, since = told(run), looks(run)
     if promise is None or not since or run.phase is not Phase.EXECUTING:
         return ""
     by_now, limit, due = since[-1], run.ledger.limit, run.choice.deadline_at
     bound = promise.seconds_bound if due is None else due - run.began_at
-    if by_now.seconds > bound and promise.tasks >= by_now.tasks:
-        within, late = in_words(bound), in_words(by_now.seconds)
+    takes = by_now.seconds if seconds is None else seconds
+    if takes > bound and promise.tasks >= by_now.tasks:
+        within, late = in_words(bound), in_words(takes)
         called = "told" if due is None else "allowed"
         return f"it will hardly be done within the {within} {called}, but after {late}; {_WAYS}"
     if limit is not None and by_now.cost > limit:

@@ -1,6 +1,7 @@
 """A run as people and programs may see it: the numbers behind its current plan, as plain data."""
 
 from copy import copy
+from typing import NamedTuple
 
 from bats.common.billing import charge
 from bats.common.money import NOTHING, Money
@@ -124,7 +125,7 @@ def view(run: Run, now: float) -> RunView:
     known = bool(run.known())
     ahead = outlook(run, clusters) if known else None
     speed = ahead.speed if ahead else 0.0
-    unfinished = run.tasks.unfinished
+    expected = _expected(run, speed)
     machines = tuple(_machine(run, m) for m in run.pool.alive())
     spent = Money(run.ledger.settled + sum(m.cost for m in machines))
     plan = run.plan
@@ -156,7 +157,9 @@ def view(run: Run, now: float) -> RunView:
         chosen_committed=run.choice.committed,
         told=promises.told(run),
         looks=promises.looks(run),
-        at_risk=promises.at_risk(run),
+        at_risk=promises.at_risk(
+            run, run.now - run.began_at + expected.seconds if expected else None
+        ),
         began_at=run.began_at,
         ended_at=ended,
         deadline_at=due,
@@ -164,8 +167,8 @@ def view(run: Run, now: float) -> RunView:
         N_e=ahead.N_e if ahead else run.tasks.waiting,
         N_p=ahead.N_p if ahead else 0,
         speed=speed,
-        eta_seconds=unfinished / speed if speed and unfinished and not run.pause else None,
-        eta_bounds=_eta_bounds(run, speed) if speed and unfinished and not run.pause else None,
+        eta_seconds=expected.seconds if expected else None,
+        eta_bounds=expected.bounds if expected else None,
         plan_made_at=plan.at if plan else None,
         plan_ends_at=plan.at + plan.makespan_seconds if plan else None,
         next_look_at=run.next_monitor,
@@ -226,6 +229,39 @@ def _cluster(run: Run, c: ClusterState, expected: float) -> ClusterView:
         doubt=c.line.doubt or "",
         set_aside=c.set_aside,
     )
+
+
+class _Expected(NamedTuple):
+    """The time from now to the end of the run."""
+
+    seconds: float
+    bounds: tuple[float, float] | None  # with 90 % confidence
+
+
+def _expected(run: Run, speed: float) -> _Expected | None:
+    """By the last look at the plan, within what the machines' speed allows now; else by that speed.
+
+    A look knows of the tail and of steps that wait; the speed, of what has happened since. Tasks of
+    a workflow wait for others, so speed says little of them.
+    """
+    if not run.tasks.unfinished or run.pause:
+        return None
+    by_speed = None
+    if speed:
+        by_speed = _Expected(run.tasks.unfinished / speed, _eta_bounds(run, speed))
+    last = next(reversed(promises.looks(run)), promises.told(run))
+    if last is None or last.tasks < len(run.tasks):
+        return by_speed
+    gone = run.now - run.began_at
+    left, within = last.seconds - gone, last.seconds_bound - gone
+    if left <= 0:
+        return by_speed
+    if by_speed is None or by_speed.bounds is None:
+        return _Expected(left, None)
+    low, high = by_speed.bounds
+    if run.tasks.order is None:
+        left = min(max(left, low), high)
+    return _Expected(left, (min(low, left), max(within, left)))
 
 
 def _eta_bounds(run: Run, speed: float) -> tuple[float, float] | None:
