@@ -10,23 +10,24 @@ taken. A run that is short of money is given more, so that every run tells a pri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from bats.common.billing import ROUNDING
+from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
 from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.experience import completed_by
 from bats.master.brain.learning.regression import Line
-from bats.master.brain.learning.still_running import ends_drawn
 from bats.master.brain.planning.believable import NOISE, believable
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.prediction.distributions import Draws, possible
+from bats.master.brain.prediction.families import Seen, families
 from bats.master.brain.prediction.predictors import predict
 from bats.master.brain.protocol.commands import Foretell
 from bats.master.brain.protocol.events import Foretold
@@ -42,6 +43,7 @@ CONFIDENCE: Final = 0.9
 MOST_TASKS: Final = 1000  # of a larger bag running engines ahead would take too long
 RUNS: Final = 9  # the dearest of nine is a bound that holds in nine of ten cases
 STRATUM: Final = 5  # distributions of which each run has one
+OF_EACH: Final = 3  # distributions of each family that is drawn
 SPEED: Final = 0.3  # the largest error of a kind's speed that is drawn, one σ
 CLOSELY: Final = 100  # tasks up to which a plan is looked at as often as in earnest
 SELDOM: Final = 3.0  # else so much less often
@@ -178,12 +180,15 @@ def _told(schedule: Schedule, known: Known, ends: Sequence[End]) -> Schedule:
 def _bound(rising: Sequence[float]) -> float:
     """The time within which a run ends with confidence.
 
-    A run of each stratum stands for the middle of its stratum: the last of nine for 94 %.
+    A run of each stratum stands for the middle of its stratum: the last of nine for 94 %. Between
+    two of them times grow by factors.
     """
     place = min(len(rising) - 1.0, CONFIDENCE * len(rising) - 0.5)
     below = int(place)
     above = min(len(rising) - 1, below + 1)
-    return rising[below] + (place - below) * (rising[above] - rising[below])
+    if rising[below] <= 0 or math.isinf(rising[above]):
+        return rising[above]
+    return rising[below] * (rising[above] / rising[below]) ** (place - below)
 
 
 def _place(rising: Sequence[object]) -> int:
@@ -204,31 +209,67 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
     expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
     sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
     varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
-    draws = _possible(known, sample, rng)
-    means = (draws.values * draws.weights).sum(axis=1)
-    order = np.argsort(means, kind="stable")
+    draws, slower = _possible(known, sample, rng, varies=varies)
+    work = (draws.values * draws.weights).sum(axis=1) * np.exp(slower.mean(axis=1))
+    order = np.argsort(work, kind="stable")
+    kinds = _kinds(known)
     for place in order[STRATUM // 2 :: STRATUM] if varies else order[:1]:
         row = Draws(draws.values[place : place + 1], draws.upto[place : place + 1])
+        factors = np.exp(slower[place]).tolist()
         bag = expected * row.tasks(known.tasks, rng)[:, 0]
         for task, tau in known.longer_than.items():
-            bag[task] = expected[task] * _longer_than(tau / expected[task], row, rng)
-        yield bag, tuple(_drawn(line, rng) if varies else line for line in known.lines)
+            least = tau / factors[kinds[task]] / expected[task]
+            bag[task] = expected[task] * _longer_than(least, row, rng)
+        yield bag, tuple(map(_slower, known.lines, factors))
 
 
-def _possible(known: Known, sample: Floats, rng: Generator) -> Draws:
-    """Distributions that the bag may have; what still runs is drawn anew for a few at a time."""
-    elapsed = list(known.longer_than.values())
-    if known.ratios or not elapsed:
-        return possible(sample, STRATUM * RUNS, rng)
-    parts = [
-        possible(np.array(completed_by(sorted(one), *known.earlier)), STRATUM, rng)
-        for one in ([*known.done, *ends_drawn(known.done, elapsed, rng)] for _ in range(RUNS))
+def _possible(
+    known: Known, sample: Floats, rng: Generator, *, varies: bool
+) -> tuple[Draws, Floats]:
+    """Distributions that the bag may have; by how much slower than its line each kind is, then.
+
+    That is ln of a factor, for each of them a row. How what still runs ends differs from one family
+    to the next, and so does how fast kinds are by it.
+    """
+    if known.ratios or not varies:
+        draws = possible(sample, STRATUM * RUNS, rng)
+        errors = [min(SPEED, one.error) if math.isfinite(one.error) else 0.0 for one in known.lines]
+        off = rng.standard_normal((STRATUM * RUNS, len(errors))) * errors
+        return draws, off if varies else np.zeros_like(off)
+    kinds = _kinds(known)
+    running: list[list[float]] = [[] for _ in known.lines]
+    for task, tau in known.longer_than.items():
+        running[kinds[task]].append(tau)
+    seen = [
+        Seen(done, runs, doubt)
+        for done, runs, doubt in zip(known.own, running, known.doubts, strict=True)
     ]
+    found = families(seen, STRATUM * RUNS // OF_EACH, rng)
+    parts = []
+    for one in found:
+        done = [one.canonical(seconds, k) for k, seconds in enumerate(known.own)]
+        ends = [one.ends(taus, [k] * len(taus), rng) for k, taus in enumerate(running)]
+        completed = np.sort(np.concatenate([*done, *ends])).tolist()
+        sample = np.array(completed_by(completed, *known.earlier), dtype=np.float64)
+        parts.append(possible(sample, OF_EACH, rng))
     atoms = max(part.values.shape[1] for part in parts)
-    return Draws(
+    draws = Draws(
         np.concatenate([_wide(part.values, atoms) for part in parts]),
         np.concatenate([_wide(part.upto, atoms) for part in parts]),
     )
+    return draws, np.repeat([one.delta for one in found], OF_EACH, axis=0)
+
+
+def _kinds(known: Known) -> Mapping[TaskId, int]:
+    """The kind of machine that each task has run on for so long as is known."""
+    base = known.doubts.index(None)
+    kinds = dict.fromkeys(known.longer_than, base)
+    for machine in known.machines:
+        for task, _, since in machine.active:
+            tau = known.lines[machine.cluster].back(known.now - since)
+            if tau >= known.longer_than.get(task, math.inf):
+                kinds[task] = machine.cluster
+    return kinds
 
 
 def _wide(columns: Floats, atoms: int) -> Floats:
@@ -247,9 +288,5 @@ def _longer_than(tau: float, row: Draws, rng: Generator) -> float:
     return tau + _UNKNOWN_TAIL * mean * float(rng.exponential())
 
 
-def _drawn(line: Line, rng: Generator) -> Line:
-    """A line that the common tasks may stem from; the speeds of a sample's own kind are known."""
-    if not math.isfinite(line.error) or not line.error:
-        return line
-    off = math.exp(min(SPEED, line.error) * float(rng.standard_normal()))
-    return replace(line, beta0=line.beta0 * off, beta1=line.beta1 * off)
+def _slower(line: Line, factor: float) -> Line:
+    return replace(line, beta0=line.beta0 * factor, beta1=line.beta1 * factor)

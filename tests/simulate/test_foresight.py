@@ -11,12 +11,14 @@ from bats.common.messages import MachineId
 from bats.common.money import Money, money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.master.brain.books.taskbook import TaskState
+from bats.master.brain.engine import Engine
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.prediction.bounds import Bounds
 from bats.master.brain.protocol.commands import BagOutcome, Foretell
 from bats.master.brain.protocol.events import (
     Allowed,
     Chosen,
+    Ended,
     Event,
     Foretold,
     Granted,
@@ -115,8 +117,8 @@ def test_a_run_short_of_what_was_told_is_given_more_and_ends() -> None:
 
 @pytest.mark.parametrize("runs", [5, 9, 25, 100])
 def test_of_a_stratified_sample_nine_of_ten_lie_within_the_bound(runs: int) -> None:
-    middles = [(k + 0.5) / runs for k in range(runs)]
-    assert _bound(middles) == pytest.approx(0.9)
+    middles = [math.exp((k + 0.5) / runs) for k in range(runs)]
+    assert _bound(middles) == pytest.approx(math.exp(0.9))
 
 
 def test_runs_whose_money_ended_tell_how_long_it_takes_to_just_get_by() -> None:
@@ -330,6 +332,33 @@ def test_a_plan_that_a_budget_decided_is_told_too() -> None:
     assert run.spent <= money(9)
 
 
+def test_what_a_budget_comes_to_is_told_when_enough_has_ended() -> None:
+    simulation = world("log-normal", 60, budget=money(9))
+    history = simulation.run()
+    told = simulation.engine.view().told
+    assert told is not None
+    words = "ended so far: what all come to is told when 8 have"
+    assert [words in said for _, said in history.decisions].count(True) == 1
+    by_then = [at for at, event in history.events if isinstance(event, Ended) and at <= told.at]
+    assert len(by_then) >= 8
+
+
+def test_an_older_journal_that_told_a_budgets_plan_with_the_choice_has_told_it() -> None:
+    simulation = world("log-normal", 60, budget=money(9))
+    simulation.run()
+    engine = Engine(simulation.engine.settings)
+    for now, event in simulation.history.events:
+        if isinstance(event, Foretold):
+            continue
+        engine.handle(event, now)
+        if engine.headline().chosen:
+            break
+    assert engine.unanswered is None
+    told = next(event for _, event in simulation.history.events if isinstance(event, Foretold))
+    engine.handle(told, now)
+    assert engine.view().told is not None
+
+
 def test_who_chooses_while_newer_offers_are_being_foretold_has_what_was_shown() -> None:
     def slow(engine: object, asked: Foretell) -> Foretold:
         told = foretell(simulation.engine, asked)
@@ -481,7 +510,7 @@ def test_of_a_bag_of_seconds_nothing_is_told_that_nobody_can_read_in_time() -> N
 def test_a_bag_whose_machines_others_have_is_not_run_ahead_for_ever() -> None:
     """When a slot of the desk is granted again, nobody knows: nothing is told of the plan."""
     kinds = offering("small", 1, machines=3), offering("desk", 0, machines=0, backend=MANUAL)
-    made = Bench(settings(44, *kinds, budget=5, rule="cheapest", foresight=True))
+    made = Bench(settings(10, *kinds, budget=5, rule="cheapest", foresight=True))
     made(Limited(0, 0))
     made.begin()
     desks = MachineId(500_001), MachineId(500_002)

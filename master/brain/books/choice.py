@@ -58,6 +58,7 @@ class Choice:
     delta_n: int = 0  # ΔN of the chosen schedule: what its cushion is for
     deadline_at: float | None = None
     missed: bool = False  # the deadline cannot be met: as soon as possible, then
+    awaits_more: bool = False  # too few tasks have ended to tell what it comes to
     drafts: tuple[Schedule, ...] = ()  # as they were planned, before anybody ran them ahead
     asked: Told | None = None  # of what it is being found out what it comes to
     offered: Told | None = None  # what there was to choose from, as foretold

@@ -20,7 +20,7 @@ from bats.master.brain.books.phase import MOVES, Phase
 from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.ready import AtRandom, ByKind, LongestFirst
-from bats.master.brain.books.taskbook import TaskBook
+from bats.master.brain.books.taskbook import TaskBook, TaskState
 from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
 from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.learning.regression import SAME, SHORTEST_SECONDS, UNTRIED, Line
@@ -60,6 +60,7 @@ class ClusterState:
         "index",
         "line",
         "offering",
+        "own",
         "profile",
         "sampled",
         "set_aside",
@@ -73,6 +74,7 @@ class ClusterState:
         self.index = index
         self.offering = offering
         self.profile = RuntimeProfile()
+        self.own = RuntimeProfile()  # what took so long here, and nowhere else before
         self.sampled = RuntimeProfile()  # what has ended here while the sample goes on
         self.line: Line = SAME  # from the canonical cluster to this one
         self.set_aside = ""  # why no more machines of it are asked for
@@ -281,6 +283,8 @@ class Run:
         machine.done_count += 1
         machine.done_seconds += seconds
         cluster = self.clusters[machine.cluster]
+        if self.tasks.states[task] != TaskState.DONE:
+            cluster.own.add(seconds)
         if self.seeker is not None:
             self.seeker.see(task, machine.cluster, seconds)
         if self.steps is not None and self.tasks.order is not None:

@@ -11,7 +11,7 @@ from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.protocol.commands import KillTask
 from bats.master.brain.protocol.events import Added, AllAdded
-from bats.master.brain.rules import choosing, dispatch, replanning, sampling
+from bats.master.brain.rules import choosing, dispatch, replanning, sampling, telling
 
 MUCH: Final = 1.1
 """A bag that has so many times the tasks it was planned for is planned anew at once."""
@@ -60,7 +60,7 @@ def _plan_for_more(run: Run) -> None:
         choosing.allow_for_more(run)
         sampling.learn_of_others(run)
         replanning.replan(run, "tasks were added")
-        choosing.promise_anew(run)
+        telling.promise_anew(run)
 
 
 def _make_room(run: Run) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from bats.common.errors import CannotBeMetError
 from bats.common.messages import TaskId
-from bats.common.money import NOTHING, Money
+from bats.common.money import Money
 from bats.common.units import counted, in_words
 from bats.master.brain.books.choice import Told
 from bats.master.brain.books.phase import Phase
@@ -19,29 +19,17 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.planning.believable import believable, resolve, why_not_shown
 from bats.master.brain.planning.schedules import FASTEST, Schedule, allowance, offers
-from bats.master.brain.protocol.commands import Foretell, Offer
+from bats.master.brain.protocol.commands import Offer
 from bats.master.brain.protocol.events import Allowed, Chosen, Foretold
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import monitoring, pausing, replanning, sampling
+from bats.master.brain.rules import monitoring, pausing, replanning, sampling, telling
 from bats.master.brain.views import forecast, investments
 from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.outlook import outlook
 from bats.master.brain.views.told import needs, refusals
 from bats.master.brain.views.told.kept import share
-from bats.master.brain.views.told.promises import at_risk
 
 _NAMED: Final = 5
-LOOKS: Final = 4
-"""The parts of a bag after each of which it is asked anew what the plan comes to."""
-
-
-_WORTH_TELLING_SECONDS: Final = 60.0
-"""The makespan from which on it is told what would do for less: of shorter ones nobody reads it."""
-
-_LESS: Final = 3
-"""Cheaper offers that are run ahead beside what a budget buys: each takes as long as that."""
-
-_CLEARLY_LESS: Final = 0.95
 
 
 def sampled(run: Run) -> None:
@@ -77,7 +65,7 @@ def offer(run: Run) -> None:
         return
     run.choice.drafts = schedules
     if schedules and _decides_choice(run):
-        _ask(run, schedules)
+        telling.ask(run, schedules)
     else:
         run.schedules = schedules
         run.out.append(Offer(schedules))
@@ -95,14 +83,14 @@ def foretold(run: Run, event: Foretold) -> None:
         if ends:
             _offer_less(run, told, tuple(less))
         if told.tasks < run.planned_tasks:
-            _ask_of_plan(run)  # that was about fewer tasks
+            telling.ask_of_plan(run)  # that was about fewer tasks
         elif not ends:
             return
         elif run.choice.told is None:
             bind(run, told)
         elif own.bounds is not None:
             run.choice.looks.append(told)
-            _warn(run)
+            telling.warn(run)
     elif run.phase is Phase.CHOOSING and told.tasks < run.planned_tasks:
         run.choice.drafts = ()  # that was about fewer tasks
         offer(run)
@@ -154,7 +142,7 @@ def choose(run: Run, chosen: Chosen) -> None:
     replanning.replan(run, "schedule chosen")
     run.next_monitor = now + monitoring.monitor_seconds(run)
     if run.choice.told is None:
-        _ask_of_plan(run, _less(run))
+        telling.ask_when_known(run)
 
 
 def allow(run: Run, allowed: Allowed) -> None:
@@ -173,7 +161,7 @@ def allow(run: Run, allowed: Allowed) -> None:
         run.move(Phase.EXECUTING)
     if run.phase is Phase.EXECUTING:
         replanning.replan(run, "more is allowed")
-        _ask_of_plan(run)
+        telling.ask_of_plan(run)
 
 
 def go_on_for_less(run: Run) -> None:
@@ -247,38 +235,6 @@ def _revive(run: Run) -> None:
 # --- what is foretold --------------------------------------------------------------------------
 
 
-def _ask(run: Run, schedules: tuple[Schedule, ...]) -> None:
-    """Ask what these come to from now on; one question at a time."""
-    if run.settings.foresight and schedules and run.choice.asked is None:
-        spent = run.provisioner.time.spent(run)
-        run.choice.asked = Told(schedules, run.now, spent, len(run.tasks), share(run))
-        run.out.append(Foretell(schedules))
-
-
-def _ask_of_plan(run: Run, beside: tuple[Schedule, ...] = ()) -> None:
-    """Ask what the plan comes to that was decided without an offer: by a limit, or by itself."""
-    if run.phase is Phase.EXECUTING:
-        mix = tuple(len(run.pool.staying(c.index)) for c in run.clusters)
-        left = run.ledger.left or NOTHING
-        _ask(run, (Schedule(run.choice.name, left, mix, 0.0, left, delta_n=0), *beside))
-
-
-def _less(run: Run) -> tuple[Schedule, ...]:
-    """The schedules that cost clearly less than what a budget has just decided, by their plans."""
-    plan, left = run.plan, run.ledger.left
-    if run.choice.budget is None or run.choice.deadline_at is not None or run.tasks.order:
-        return ()
-    if plan is None or left is None or plan.makespan_seconds < _WORTH_TELLING_SECONDS:
-        return ()
-    of_mix = {
-        one.mix: one
-        for one in reversed(run.choice.drafts)
-        if one.budget < left * _CLEARLY_LESS and one.mix != plan.mix and one.name != FASTEST
-    }
-    found = sorted(of_mix.values(), key=lambda one: one.cost)
-    return tuple(found) if len(found) <= _LESS else (found[0], found[len(found) // 2], found[-1])
-
-
 def _planned_anew(run: Run, rule: str) -> str:
     """Plan what was offered beside a budget for what is left by now; the name of the one meant.
 
@@ -334,38 +290,6 @@ def allow_for_more(run: Run) -> None:
         run.ledger.limit = max(limit, _limit(run, found, None))
 
 
-def promise_anew(run: Run) -> None:
-    """Ask what the plan comes to for more tasks; until then nothing is told.
-
-    A price that somebody was shown and chose stays, and is asked about before it is passed.
-    """
-    choice = run.choice
-    if run.phase is not Phase.EXECUTING or not run.settings.foresight:
-        return
-    choice.looked = int(LOOKS * run.tasks.done / len(run.tasks))
-    if choice.budget is not None or run.settings.rule != ASK:
-        choice.told, choice.looks, choice.warned = None, [], False
-    _ask_of_plan(run)
-
-
-def look_again(run: Run) -> None:
-    """Ask anew what the plan comes to, each time that another part of the bag is done."""
-    choice = run.choice
-    if choice.told is None or choice.asked is not None or run.pause is not None:
-        return
-    part = int(LOOKS * run.tasks.done / len(run.tasks))
-    if part > choice.looked and run.tasks.unfinished:
-        choice.looked = part
-        _ask_of_plan(run)
-
-
-def _warn(run: Run) -> None:
-    """Say early, and once, that a bound will hardly hold, and what can be done."""
-    if not run.choice.warned and (words := at_risk(run)):
-        run.choice.warned = True
-        run.say(words)
-
-
 def _decides_choice(run: Run) -> bool:
     """True if nothing can be chosen before it is known what the schedules come to.
 
@@ -378,8 +302,15 @@ def _decides_choice(run: Run) -> bool:
 
 
 def _answered(run: Run, schedules: tuple[Schedule, ...]) -> Told | None:
-    """The schedules asked about, as foretold; as planned where nobody knew. None: none were."""
+    """The schedules asked about, as foretold; as planned where nobody knew. None: none were.
+
+    In an older journal it was asked with the choice, whatever was known.
+    """
     asked, run.choice.asked = run.choice.asked, None
+    if asked is None and run.choice.awaits_more and schedules:
+        run.choice.awaits_more = False
+        spent = run.provisioner.time.spent(run)
+        return Told(schedules, run.now, spent, len(run.tasks), share(run))
     if asked is None:
         return None
     return replace(asked, schedules=schedules or asked.schedules)
@@ -446,5 +377,5 @@ def _goes_on_for_more(run: Run) -> bool:
     run.ledger.limit = enough
     run.planned_tasks = len(run.tasks)
     replanning.replan(run, "tasks were added")
-    promise_anew(run)
+    telling.promise_anew(run)
     return bool(run.pool.alive())

@@ -15,6 +15,7 @@ from bats.master.brain.rules import (
     monitoring,
     sampling,
     standstill,
+    telling,
     user_orders,
 )
 from bats.master.brain.rules.machines import (
@@ -33,6 +34,7 @@ def follow_up(run: Run) -> None:
     """Decide what is due by now; ask to be woken when more will be."""
     _settle_phase(run)
     run.look_for_law()
+    telling.ask_if_known(run)
     _look_at_due(run)
     looked = run.now >= run.next_monitor and _is_looked_after(run)
     if looked:
@@ -120,7 +122,7 @@ def _monitor(run: Run) -> None:
         choosing.offer(run)
     else:
         shares.see_what_others_leave(run)
-        choosing.look_again(run)
+        telling.look_again(run)
         monitoring.watch(run)
 
 

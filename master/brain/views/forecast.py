@@ -5,20 +5,24 @@ takes longer than an event may. What is shown of a schedule is what its median r
 Te and Be know neither machines that stand or still have to start, nor whole tasks and the tail.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from typing import Final
 
 from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money
+from bats.common.offering import Offering
 from bats.common.records import dataclass
 from bats.master.brain.learning.experience import completed_by
-from bats.master.brain.learning.regression import Line
+from bats.master.brain.learning.regression import SAME, Line
 from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.problem import plan_of
 from bats.master.brain.planning.schedules import Schedule, allowance
 from bats.master.brain.prediction.bounds import Bounds
+from bats.master.brain.prediction.families import Doubt
 from bats.master.brain.prediction.predictors import Question, Standing, predict
 from bats.master.brain.views.known_runtimes import known_runtimes, longer_than
 from bats.master.brain.views.order.order_left import order_left
@@ -218,6 +222,8 @@ class Known:
     workflow: bool = False
     expected: tuple[float, ...] = ()  # of each task that is not done, by a law; 0.0 of the others
     ratios: tuple[float, ...] = ()  # of runtimes to what the law expects of them
+    own: tuple[tuple[float, ...], ...] = ()  # of those done, each where it ended first
+    doubts: tuple[Doubt | None, ...] = ()  # how fast each kind is; None: it is the canonical one
 
 
 def foreknown(run: RunView) -> Known:
@@ -246,7 +252,50 @@ def foreknown(run: RunView) -> Known:
         run.due_at,
         run.settings.graph is not None,
         *_by_law(run),
+        own=_own(run),
+        doubts=_doubts(run),
     )
+
+
+PRICE_TELLS: Final = 0.7
+"""σ of the logarithm of a kind's speed, if it is held to be in proportion to its price."""
+
+FREE_TELLS: Final = 1.0
+"""Likewise of kinds that cost nothing, which are held to be as fast as the others."""
+
+
+def _canonical_kind(run: RunView) -> int:
+    return min(run.clusters, key=lambda c: (c.line.error, c.line is not SAME)).index
+
+
+def _own(run: RunView) -> tuple[tuple[float, ...], ...]:
+    """What was known before the bag began is of the canonical kind."""
+    if not run.settings.known:
+        return tuple(tuple(map(c.line.back, c.own.sample())) for c in run.clusters)
+    base = _canonical_kind(run)
+    return tuple(tuple(run.canonical.sample()) if c.index == base else () for c in run.clusters)
+
+
+def _doubts(run: RunView) -> tuple[Doubt | None, ...]:
+    """How far each kind may be from its line, by what that was fitted to and by what it costs."""
+    base = _canonical_kind(run)
+    usual = run.canonical.mean_done if run.canonical.count else 1.0
+    found: list[Doubt | None] = []
+    for c in run.clusters:
+        if c.index == base:
+            found.append(None)
+            continue
+        mine, theirs = (_rate(one.offering) for one in (c, run.clusters[base]))
+        line = math.log(c.line.convert(usual) / usual)
+        priced = bool(mine and theirs)
+        by_price = (math.log(theirs / mine) if priced else 0.0) - line
+        found.append(Doubt(c.line.error, by_price, PRICE_TELLS if priced else FREE_TELLS))
+    return tuple(found)
+
+
+def _rate(offering: Offering) -> float:
+    """The price of a place's second."""
+    return offering.price / offering.atu_seconds / offering.slots
 
 
 def _by_law(run: RunView) -> tuple[tuple[float, ...], tuple[float, ...]]:

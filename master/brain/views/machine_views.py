@@ -104,6 +104,11 @@ class ClusterView(Protocol):
     @property
     def profile(self) -> ProfileView: ...
     @property
+    def own(self) -> ProfileView:
+        """The runtimes of tasks that have ended here, and nowhere else before."""
+        ...
+
+    @property
     def sampled(self) -> ProfileView:
         """The runtimes that have ended here while the sample goes on."""
         ...
