@@ -188,7 +188,8 @@ def _bound(rising: Sequence[float]) -> float:
     above = min(len(rising) - 1, below + 1)
     if rising[below] <= 0 or math.isinf(rising[above]):
         return rising[above]
-    return rising[below] * (rising[above] / rising[below]) ** (place - below)
+    by = rising[above] / rising[below]
+    return rising[below] * math.pow(by, place - below)
 
 
 def _place(rising: Sequence[object]) -> int:

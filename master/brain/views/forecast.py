@@ -269,7 +269,7 @@ def _canonical_kind(run: RunView) -> int:
 
 
 def _own(run: RunView) -> tuple[tuple[float, ...], ...]:
-    """What was known before the bag began is of the canonical kind."""
+    """Runtimes of each kind; those known before the bag began are of the canonical one."""
     if not run.settings.known:
         return tuple(tuple(map(c.line.back, c.own.sample())) for c in run.clusters)
     base = _canonical_kind(run)
@@ -277,7 +277,7 @@ def _own(run: RunView) -> tuple[tuple[float, ...], ...]:
 
 
 def _doubts(run: RunView) -> tuple[Doubt | None, ...]:
-    """How far each kind may be from its line, by what that was fitted to and by what it costs."""
+    """Doubt of each line, by what it was fitted to and by what the kind costs."""
     base = _canonical_kind(run)
     usual = run.canonical.mean_done if run.canonical.count else 1.0
     found: list[Doubt | None] = []

@@ -11,7 +11,7 @@ from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.protocol.commands import KillTask
 from bats.master.brain.protocol.events import Granted, Limited
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import choosing, dispatch, replanning, sampling
+from bats.master.brain.rules import choosing, dispatch, replanning, sampling, telling
 from bats.master.brain.rules.machines import hiring
 from bats.master.brain.views import investments
 from bats.master.brain.views.told.kept import share
@@ -101,7 +101,7 @@ def see_what_others_leave(run: Run) -> None:
         run.say(f"{cause}: what {run.settings.rule} comes to is told anew")
         choosing.allow_for_more(run)
         replanning.replan(run, cause)
-        choosing.promise_anew(run)
+        telling.promise_anew(run)
 
 
 def _chooses_anew(run: Run) -> bool:
