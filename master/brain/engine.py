@@ -29,7 +29,7 @@ from bats.master.brain.protocol.course import Course
 from bats.master.brain.protocol.events import Allotted, Chosen, Event, Order
 from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.protocol.settings import Settings
-from bats.master.brain.rules import capping, choosing, dispatch, monitoring, pausing
+from bats.master.brain.rules import capping, choosing, dispatch, pausing, replanning
 from bats.master.brain.rules.by_event import RULES
 from bats.master.brain.rules.following_up import follow_up
 from bats.master.brain.rules.machines import borrowing, lending, shares
@@ -342,7 +342,7 @@ class Engine:
         ours = deepcopy(self, {id(one): one for one in shared})
         looks = run.settings.monitor_seconds
         if seldom > 1:
-            looks = seldom * monitoring.monitor_seconds(run)
+            looks = seldom * replanning.monitor_seconds(run)
         ours.run.settings = replace(run.settings, foresight=False, monitor_seconds=looks)
         ours.run.choice.asked = None
         if ours.run.seeker is not None:

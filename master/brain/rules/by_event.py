@@ -47,7 +47,6 @@ from bats.master.brain.rules import (
     capping,
     choosing,
     dispatch,
-    monitoring,
     recorded_facts,
     replanning,
     sampling,
@@ -65,7 +64,7 @@ from bats.master.brain.rules.machines import (
 
 def _begin(run: Run, _: Begin) -> None:
     run.begun, run.began_at = True, run.now
-    run.next_monitor = run.now + monitoring.monitor_seconds(run)
+    run.next_monitor = run.now + replanning.monitor_seconds(run)
     sampling.begin(run)
 
 

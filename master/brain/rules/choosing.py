@@ -22,7 +22,7 @@ from bats.master.brain.planning.schedules import FASTEST, Schedule, allowance, o
 from bats.master.brain.protocol.commands import Offer
 from bats.master.brain.protocol.events import Allowed, Chosen, Foretold
 from bats.master.brain.protocol.settings import ASK
-from bats.master.brain.rules import monitoring, pausing, replanning, sampling, telling
+from bats.master.brain.rules import pausing, replanning, sampling, telling
 from bats.master.brain.views import forecast, investments
 from bats.master.brain.views.order.work_left import work_left
 from bats.master.brain.views.outlook import outlook
@@ -140,7 +140,7 @@ def choose(run: Run, chosen: Chosen) -> None:
         run.choice.missed = True
         run.say(f"{words} As it is, it goes on as fast as its money allows.")
     replanning.replan(run, "schedule chosen")
-    run.next_monitor = now + monitoring.monitor_seconds(run)
+    run.next_monitor = now + replanning.monitor_seconds(run)
     if run.choice.told is None:
         telling.ask_when_known(run)
 

@@ -12,7 +12,7 @@ from bats.master.brain.protocol.commands import BagOutcome, WakeAt
 from bats.master.brain.rules import (
     choosing,
     dispatch,
-    monitoring,
+    replanning,
     sampling,
     standstill,
     telling,
@@ -38,7 +38,7 @@ def follow_up(run: Run) -> None:
     _look_at_due(run)
     looked = run.now >= run.next_monitor and _is_looked_after(run)
     if looked:
-        run.next_monitor = run.now + monitoring.monitor_seconds(run)
+        run.next_monitor = run.now + replanning.monitor_seconds(run)
         _monitor(run)
         run.pool.hungry.update(run.pool.idle)  # what was not worth copying may be by now
     replicating.see_the_tail(run)
@@ -123,7 +123,7 @@ def _monitor(run: Run) -> None:
     else:
         shares.see_what_others_leave(run)
         telling.look_again(run)
-        monitoring.watch(run)
+        replanning.watch(run)
 
 
 def _wind_up(run: Run) -> None:

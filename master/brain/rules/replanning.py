@@ -1,8 +1,10 @@
-"""Moving the machines of a bag towards what its provisioner aims for."""
+"""The plan is watched, and machines are moved towards what the provisioner aims for."""
 
 import math
 
+from bats.common.money import NOTHING, Money
 from bats.common.units import counted
+from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.planning.problem import Plan as Solution
@@ -70,3 +72,41 @@ def keep_free_machines(run: Run) -> None:
             useful = math.ceil(run.tasks.unfinished / c.offering.slots)
             wanted = min(c.offering.max_machines, useful)
             hiring.start(run, c.index, wanted - len(run.pool.staying(c.index)))
+
+
+# --- the plan is changed when reality falls behind or offers better -------------------------------
+
+
+def monitor_seconds(run: Run) -> float:
+    """The monitoring interval: as the settings say, else the provisioner."""
+    if run.settings.monitor_seconds:
+        return run.settings.monitor_seconds
+    priced = (c.offering.atu_seconds for c in run.clusters if not c.offering.free)
+    shortest = max(60.0, min(priced, default=3600.0)) / 12
+    return run.provisioner.interval_seconds(run, shortest)
+
+
+def watch(run: Run) -> None:
+    """Compare the plan with what is left; replan on a violation, or for a much faster mix."""
+    if run.phase is not Phase.EXECUTING or not run.known() or not run.tasks.waiting:
+        return
+    if run.pause is not None:
+        return
+    keep_free_machines(run)
+    clusters = run.planning_clusters()
+    if all(c.offering.free for c in clusters if c.limit):
+        return
+    view = outlook(run, clusters)
+    _open_cushion(run, view)
+    aim = run.provisioner.watch(run, clusters, view)
+    if aim is not None:
+        move(run, aim, clusters, view)
+
+
+def _open_cushion(run: Run, view: Outlook) -> None:
+    """The cushion may be spent on the last ΔN tasks only."""
+    choice, limit = run.choice, run.ledger.limit
+    if choice.cushion and view.N_e <= max(choice.delta_n, 0) and limit is not None:
+        run.ledger.limit = Money(limit + choice.cushion)
+        run.say(f"cushion of {run.shown(choice.cushion)} opened for the last {view.N_e} tasks")
+        choice.cushion = NOTHING

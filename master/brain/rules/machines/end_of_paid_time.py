@@ -13,7 +13,6 @@ from bats.master.brain.rules import (
     capping,
     choosing,
     dispatch,
-    monitoring,
     pausing,
     replanning,
     sampling,
@@ -33,7 +32,7 @@ def due(run: Run, machines: list[Machine]) -> None:
             dispatch.fill(run, machine)  # it may have just got a free slot
     executing = run.phase is Phase.EXECUTING and run.pause is None
     if executing and any(_buys_work(run, m) for m in machines):
-        monitoring.watch(run)
+        replanning.watch(run)
 
     def price_per_task(machine: Machine) -> tuple[float, int]:
         c = run.clusters[machine.cluster]
