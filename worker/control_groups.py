@@ -28,6 +28,7 @@ _GONE_SECONDS: Final = 1.0  # for what was killed to be gone, so that its groups
 _ABANDONED_SECONDS: Final = 60.0  # a younger one may be about to be entered
 _KEEPER: Final = """\
 trap '' INT TERM HUP
+echo 0 > "$1"
 read -r _
 echo 1 > "$0/cgroup.kill"
 for _ in $(seq 50); do rmdir "$0"/*/ "$0" && exit; sleep 0.2; done
@@ -110,12 +111,18 @@ class Groups:
         self._left = [path for path in (*self._left, group.path) if not _removed(path)]
 
     def keep(self) -> None:
-        """Have all of it ended once nobody is left that was forked from this process after."""
+        """Have all of it ended once nobody is left that was forked from this process after.
+
+        After a pause the kernel takes 10 ms to move a process (a grace period of RCU). The keeper
+        moves itself to where it is, so that these pass while the daemon is still being forked.
+        """
         waits, _ours = os.pipe()
+        above = _above(self._path)
+        here = above if above.exists() else above.parent
         nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         os.posix_spawn(
             "/bin/sh",
-            ["/bin/sh", "-c", _KEEPER, str(self._path)],
+            ["/bin/sh", "-c", _KEEPER, str(self._path), str(here / "cgroup.procs")],
             {"PATH": os.environ.get("PATH", os.defpath)},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, waits, 0),
