@@ -18,6 +18,6 @@ def main() -> int:
         from bats.worker.command_line import main as worker
 
         return worker(sys.argv[2:])
-    from bats.master.cli.main import main as command_line
+    from bats.master.cli.beginning import main as command_line
 
     return command_line()

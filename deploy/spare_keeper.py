@@ -58,3 +58,21 @@ class SpareKeeper:
             self._ours = None
             os.kill(self.pid, signal.SIGKILL)  # it would end by itself, once all is loaded
             os.waitpid(self.pid, 0)
+
+
+_begun: Final[list[SpareKeeper]] = []
+
+
+def begin(command: tuple[str, ...]) -> None:
+    """Start one before it is known who will use it."""
+    _begun.append(SpareKeeper(command))
+
+
+def taken(command: tuple[str, ...]) -> SpareKeeper:
+    """The one that was begun already, or else a new one."""
+    return _begun.pop() if _begun else SpareKeeper(command)
+
+
+def end_unused() -> None:
+    while _begun:
+        _begun.pop().close()

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOORS = {  # opened lazily, when a program begins
     ("common/program.py", "worker/command_line"),
-    ("common/program.py", "master/cli/main"),
+    ("common/program.py", "master/cli/beginning"),
     ("master/cli/commands/serving.py", "worker/command_line"),
     ("master/service/bags/predictions.py", "master/simulate/foresight"),
 }

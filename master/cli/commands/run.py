@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bats.common.errors import UnreachableError, UsageError
-from bats.deploy.spare_keeper import SpareKeeper
+from bats.deploy.spare_keeper import SpareKeeper, taken
 from bats.master.cli import sweep_options
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.base import run as run_work
@@ -63,7 +63,7 @@ def run(common: Common, /, words: tuple[str, ...], **given: Any) -> int:
         facts, said = sweep_options.dry_run(_wanted(words, given))
         common.facts(facts, lambda: said, sweep_options.DryRun)
         return 0
-    spare = SpareKeeper((sys.executable, "-m", "bats.worker"))
+    spare = taken((sys.executable, "-m", "bats.worker"))
     try:
         return _run(common, words, _read(words, given), spare)
     finally:
