@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 from helpers.service import Make, becomes, eventually, over, results, sweep
-from helpers.workers import ByHand
+from helpers.workers import ByHand, workers_in
 
 from bats.common.errors import UsageError
 from bats.master.brain.household.sharing import SHARINGS
@@ -76,6 +76,35 @@ async def test_five_bags_go_on_after_a_kill_and_no_task_runs_twice(
                 assert (status["state"], status["done"]) == ("complete", 12)
     ran = sorted(path.name.partition(".")[0] for path in marks.iterdir())
     assert ran == sorted(f"{k}-{x}" for k in range(5) for x in range(12))
+
+
+async def test_the_one_free_machine_serves_five_bags_and_after_a_kill_no_task_runs_twice(
+    killable: Make, tmp_path: Path
+) -> None:
+    one = [{**LAB[0], "max_machines": 1, "slots": 5}]
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    master = killable(heartbeat_seconds=0.5)
+    master.start()
+    async with master.client() as client:
+        bags = []
+        for k in range(5):
+            work = sweep(8, f"sleep 0.5; mktemp {marks}/{k}-{{x}}.XXXXXX")
+            told = await client.ask("submit", sweep=work, offerings=one, replicate=False)
+            bags.append(told["bag"])
+        for bag in bags:
+            await becomes(client, bag, lambda s: s.get("done", 0) >= 1)
+        status = await client.ask("status", bag=bags[0])
+        assert status["done"] < 8, "the others began before the first, whose machine it is, ended"
+    master.kill()
+    master.start()
+    async with master.client() as client:
+        for bag in bags:
+            status = await over(client, bag)
+            assert (status["state"], status["done"]) == ("complete", 8)
+        await eventually(lambda: not workers_in(tmp_path))
+    ran = sorted(path.name.partition(".")[0] for path in marks.iterdir())
+    assert ran == sorted(f"{k}-{x}" for k in range(5) for x in range(8))
 
 
 async def test_a_bag_begins_after_those_that_it_waits_for(client: Client) -> None:
