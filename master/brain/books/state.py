@@ -68,6 +68,7 @@ class ClusterState:
         "start_count",
         "start_failures",
         "start_seconds_sum",
+        "tried",
     )
 
     def __init__(self, index: int, offering: Offering) -> None:
@@ -79,6 +80,7 @@ class ClusterState:
         self.line: Line = SAME  # from the canonical cluster to this one
         self.set_aside = ""  # why no more machines of it are asked for
         self.held_back = False  # other bags have or want machines that this one could have
+        self.tried = False  # as soon as other bags left one, which happens once
         self.shared = False  # its machines run other bags as well, and have changing slots
         self.start_failures = 0  # in a row
         self.expired_at = 0.0  # when a lease last ended before its machine had joined

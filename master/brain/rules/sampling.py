@@ -53,8 +53,7 @@ def begin(run: Run) -> None:
     kinds = " + ".join(f"{count} {c.offering.name}" for count, c in asked if count)
     if kinds:
         run.say(f"{kinds} to learn how long tasks take, by up to {run.sample.size} of them")
-    words = caveat(run.sample.size, len(run.tasks))
-    if words is not None:
+    if (words := caveat(run.sample.size, len(run.tasks))) is not None:
         run.say(words)
 
 
@@ -118,13 +117,16 @@ def learn_of_others(run: Run) -> None:
             run.say(f"1 {c.offering.name} to learn how long tasks take there")
 
 
-def learn_unasked(run: Run, c: ClusterState) -> None:
-    """Try a kind of which other bags leave some by now, where no budget says for how much."""
-    if not run.provisioner.learns_on or run.sampler.blind or run.pool.living[c.index]:
+def learn_of_left(run: Run, c: ClusterState) -> None:
+    """Try a kind of which other bags leave some by now, and that nothing is known of."""
+    few = run.tasks.waiting < (1 if run.phase is Phase.SAMPLING else SHARE_OF_BAG)
+    if few or c.tried or not run.provisioner.learns_on or run.sampler.blind:
         return
-    if run.ledger.limit is not None:
-        run.ledger.limit = Money(run.ledger.limit + _unasked(c))
-    if hiring.start(run, c.index, 1):
+    if run.choice.budget is None and run.phase is not Phase.SAMPLING:  # the sample counted with it
+        run.ledger.limit = Money((run.ledger.limit or NOTHING) + _unasked(c))
+    left, price = run.ledger.left, charge(c.offering, 0.0)
+    if (left is None or price * SHARE_OF_BUDGET <= left) and hiring.start(run, c.index, 1):
+        c.tried = True
         run.say(f"1 {c.offering.name}, which other bags leave, to learn how long tasks take there")
 
 

@@ -75,9 +75,12 @@ def limited(run: Run, event: Limited) -> None:
         return
     if c.offering.free and run.phase in dispatch.BUSY_PHASES:
         replanning.keep_free_machines(run)
+    elif not c.offering.free and c.startable and not investments.lengths(run, c.index).count:
+        executing = run.phase is Phase.EXECUTING and run.pause is None
+        priced = run.choice.budget is not None or run.settings.rule != ASK
+        if run.phase is Phase.SAMPLING or (executing and priced):
+            sampling.learn_of_left(run, c)
     elif run.phase is Phase.EXECUTING and _chooses_anew(run) and c.startable:
-        if not investments.lengths(run, c.index).count:
-            sampling.learn_unasked(run, c)
         see_what_others_leave(run)
     elif run.phase is Phase.EXECUTING and run.plan and run.plan.mix[c.index] >= before:
         replanning.replan(run, f"other bags leave more {c.offering.name}")
