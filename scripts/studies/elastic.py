@@ -14,8 +14,9 @@ from bats.master.brain.placement.arrived_workflow import Present, Workflow
 from bats.master.brain.placement.placer import Forgetful, Pick, Placer, PoolView
 from bats.master.brain.placement.placers import placer
 from bats.master.brain.scaling.elastic_pool import ElasticPool, Rules
+from bats.master.brain.scaling.rehearsal import WAITING, Rehearsal, best
 from bats.master.brain.scaling.releasing import release
-from bats.master.brain.scaling.scaler import Kind
+from bats.master.brain.scaling.scaler import ElasticView, Kind, in_order
 from bats.master.brain.scaling.scalers import scaler
 from bats.master.simulate.workflows.elastic_run import Account, Coming, run_elastic
 from bats.master.simulate.workflows.generated import Generated
@@ -45,6 +46,7 @@ class Case(NamedTuple):
     atu: float = HOUR
     release: str = "idle"
     workflows: int = WORKFLOWS
+    waiting: float | None = None  # of `rehearse`
     one_queue: bool = False  # of tasks; else of workflows, as §4.4.2 has it
 
 
@@ -109,18 +111,40 @@ KNOBS: Final[Mapping[str, Mapping[str, float]]] = {"reg": {"window": 10}}
 
 def run_case(case: Case) -> Seen:
     coming = drawn(case)
-    account = run_elastic(coming, [pool_of(case)], partial(float, case.boot), case.seed)
+    account = run_elastic(coming, [pool_of(case, coming)], partial(float, case.boot), case.seed)
     return seen(case, coming, account)
 
 
-def pool_of(case: Case) -> ElasticPool:
+FORESEEING: Final = "rehearse, foreseeing"
+
+
+class Foreseeing:
+    """Rehearse, that knows which workflows come before its rehearsal ends: nobody can."""
+
+    sees_tasks = True
+
+    def __init__(self, coming: list[Coming]) -> None:
+        self._coming = [
+            Present(number, one.workflow, one.at) for number, one in enumerate(coming, len(coming))
+        ]
+
+    def want(self, pool: ElasticView) -> list[int]:
+        until = pool.now + 2 * pool.interval + pool.boot_seconds
+        soon = [one for one in self._coming if pool.now < one.arrived < until]
+        return in_order(best(Rehearsal(pool, WAITING, soon)), pool.kinds)
+
+
+def pool_of(case: Case, coming: list[Coming]) -> ElasticPool:
     knobs = dict(KNOBS.get(case.scaler, {}))
     if case.rate != 1:
         knobs["rate"] = case.rate
+    if case.waiting is not None:
+        knobs["waiting"] = case.waiting
     least = MACHINES if case.scaler == "none" else 0
     rules = Rules([Kind("VM", MACHINES)], INTERVAL, release(case.release, case.atu), least)
     places: Placer = InTurn() if case.one_queue else placer("breadth-first")
-    return ElasticPool(rules, scaler(case.scaler, **knobs), places, case.seed)
+    own = Foreseeing(coming) if case.scaler == FORESEEING else scaler(case.scaler, **knobs)
+    return ElasticPool(rules, own, places, case.seed)
 
 
 def seen(case: Case, coming: list[Coming], account: Account) -> Seen:

@@ -79,28 +79,39 @@ def drawn(rng: random.Random) -> Shown:
 
 def loss_by_the_second(shown: Shown, target: int, waiting: float) -> float:
     """All tasks and machines are looked at in every second."""
-    kept = len(shown.running) + len(shown.booting)
     ends = {(one.number, task): until - NOW for one, task, until in shown.running}
-    free_from = [BOOT - ago for ago in shown.booting]
-    free_from += [0.0] * min(shown.idle, target - kept)
-    free_from += [BOOT] * max(0, target - kept - shown.idle)
-    free_from += [until - NOW for *_, until in shown.running]
+    running = dict.fromkeys(ends, True)
+    boots = [BOOT - ago for ago in shown.booting]
+    kept = len(shown.running) + len(boots)
+    free = min(shown.idle, target - kept)
+    boots += [BOOT] * max(0, target - kept - shown.idle)
     lost = 0.0
-    for second in range(int(shown.interval + BOOT)):
+    for second in range(int(2 * shown.interval + BOOT)):
+        for key in [one for one in running if ends[one] <= second]:
+            del running[key]
+            free += 1
+        free += sum(at <= second for at in boots)
+        boots = [at for at in boots if at > second]
         ready = [
-            (one, task)
+            (one.number, task, one.workflow.estimates[task])
             for one in shown.present
-            for task in one.near.order
+            for task in sorted(one.near.order, key=one.breadth)
             if (one.number, task) not in ends
             and all(ends.get((one.number, p), 99.0) <= second for p in one.near.parents[task])
         ]
-        for one, task in ready:
-            free = [k for k, at in enumerate(free_from) if at <= second]
-            if free:
-                free_from[free[0]] = ends[one.number, task] = second + one.workflow.estimates[task]
+        if second in (shown.interval, 2 * shown.interval):
+            free = max(0, min(free, len(ready) - len(boots)))
+            there = len(running) + free + len(boots)
+            missing = min(len(ready) - free - len(boots), shown.most - there)
+            boots += [second + BOOT] * max(0, missing)
+        while free and ready:
+            number, task, takes = ready.pop(0)
+            ends[number, task] = second + takes
+            running[number, task] = True
+            free -= 1
         begun = sum(number == one.number for one in shown.present for number, _ in ends)
         lost += waiting * (sum(one.unfinished for one in shown.present) - begun)
-        lost += sum(at <= second for at in free_from)
+        lost += free
     return lost
 
 
