@@ -270,6 +270,18 @@ def test_a_silent_machine_of_a_reliable_kind_is_waited_for_while_it_is_paid() ->
     assert world.there == [2, 3, 4]
 
 
+def test_machines_that_do_not_come_are_told_of() -> None:
+    pool = StandingPool(FIRST)
+    pool.handle(Formed(RULES, FIRST), 0.0)
+    pool.handle(Looked(2, (), want=(2,)), 0.0)
+    assert pool.why == "2 tasks to run, none; react wants 2 small: started 2 small"
+    pool.handle(Looked(2, (), want=(2,)), 90.0)
+    words = (
+        "2 tasks to run, 2 small; react wants 2 small: 2 machines yet to come, asked for 90 s ago"
+    )
+    assert pool.why == words
+
+
 def test_a_pool_that_is_wanted_no_more_ends_what_it_has() -> None:
     world = World()
     world.look(demand=3, want=3)

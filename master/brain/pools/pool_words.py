@@ -32,6 +32,9 @@ def why(
             gone[pool.machines[one.machine].cluster] += 1
     now = [f"started {of_kinds(started, kinds)}"] if any(started) else []
     now += [f"ended {of_kinds(gone, kinds)}"] if any(gone) else []
+    late = [pool.now - one.requested_at for one in pool.alive() if one.boots]
+    if late and max(late) > 0:
+        now.append(f"{counted(len(late), 'machine')} yet to come, asked for {max(late):.0f} s ago")
     over = sum(max(0, have - want) for have, want in zip(before, pool.target, strict=True))
     if over > sum(gone):
         now.append(f"{over - sum(gone)} too many stay while they work or are paid for")
