@@ -24,6 +24,15 @@ _pack = msgpack.Packer().pack
 _seed = struct.Struct("<qq").pack
 
 
+_BEGINS: Final = "coalesce((SELECT value FROM meta WHERE key = :begins), 0)"
+_READ: Final = f"""
+SELECT id, events, crc, data, {_BEGINS} FROM journal WHERE id BETWEEN coalesce((
+    SELECT max(id) FROM journal WHERE id BETWEEN :lowest AND :lowest + max(:since, {_BEGINS})
+), :lowest) AND :highest ORDER BY id
+"""
+"""All in one statement: a journal may begin anew while it is read."""
+
+
 class Chunk(NamedTuple):
     id: int
     events: int
@@ -54,16 +63,13 @@ def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int
     Raises StoreDamagedError where the journal stops being whole; all before that has been yielded.
     """
     lowest, highest = keys_of(bag)
-    query = "SELECT id, events, crc, data FROM journal WHERE id BETWEEN ? AND ? ORDER BY id"
-    begin = "SELECT max(id) FROM journal WHERE id BETWEEN ? AND ?"
-    expected = since
+    told = {"begins": _begins(bag), "lowest": lowest, "highest": highest, "since": since}
+    expected: int | None = None
     try:
-        begins = beginning(db, bag)
-        since = max(since, begins)
-        (at,) = db.execute(begin, (lowest, lowest + since)).fetchone()  # since lies within it
-        expected = begins if at is None else at - lowest
-        lowest += expected
-        for at, events, crc, data in db.execute(query, (lowest, highest)):
+        for at, events, crc, data, begins in db.execute(_READ, told):
+            if expected is None:  # what is asked for may lie within a chunk
+                since = max(since, begins)
+                expected = begins if at > lowest + since else at - lowest
             first = at - key(bag, 0)
             if first != expected:
                 raise StoreDamagedError(
@@ -80,11 +86,12 @@ def read(db: sqlite3.Connection, bag: int, since: int = 0) -> Iterator[tuple[int
                 if number >= since:
                     yield number, now, event
             expected = first + events
-        if begins and expected <= begins:
+        if expected is None and (begins := beginning(db, bag)):
             raise StoreDamagedError(f"The journal of bag {bag} lacks all events from {begins} on.")
     except sqlite3.DatabaseError as error:
+        after = (expected or since) - 1
         raise StoreDamagedError(
-            f"The journal of bag {bag} cannot be read after event {expected - 1}: {error}."
+            f"The journal of bag {bag} cannot be read after event {after}: {error}."
         ) from error
 
 
