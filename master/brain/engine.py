@@ -167,6 +167,11 @@ class Engine:
         return len(known.active) if known else 0
 
     @property
+    def hampered(self) -> str:
+        """The reason for which its orders do not go out, as it was told; "" if they do."""
+        return self.run.hampered
+
+    @property
     def lends(self) -> bool:
         """True if others may use paid time that it has no use for."""
         return self.run.lends

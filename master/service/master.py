@@ -22,6 +22,7 @@ from bats.common.wire.keys import Access, read_access
 from bats.deploy.protocol import Site
 from bats.master.addresses import addresses
 from bats.master.api import replies
+from bats.master.brain.protocol.events import Hampered
 from bats.master.policy_packages import import_policies
 from bats.master.service.api.answering import Requests
 from bats.master.service.bags.queue import Bags
@@ -312,6 +313,9 @@ class Master:
             else:
                 log.info("there is room on the disk again")
             self._pause()
+        for runner in list(self.bags.running.values()):
+            if bool(runner.engine.hampered) != bool(self.trouble):
+                runner.happen(Hampered(self.trouble))
 
     def fail(self, error: BaseException) -> None:
         """End: what is told to the store is not kept."""

@@ -22,6 +22,7 @@ from bats.master.brain.protocol.events import (
     Event,
     Found,
     Gone,
+    Hampered,
     Joined,
     LeftOut,
     Retried,
@@ -286,7 +287,12 @@ def test_a_machine_that_lives_and_cannot_be_paid_for_is_stopped() -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [Announced(MachineId(3), "so they say"), Found(MachineId(3), 7.5), Found(MachineId(3), None)],
+    [
+        Announced(MachineId(3), "so they say"),
+        Found(MachineId(3), 7.5),
+        Found(MachineId(3), None),
+        Hampered("the disk is full"),
+    ],
 )
 def test_what_becomes_of_machines_is_read_back_from_the_journal(event: Event) -> None:
     assert event_from(plain(event)) == event

@@ -9,7 +9,7 @@ from helpers.workbench import HOUR, MINUTE, offering, settings
 from bats.common.messages import TaskId
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.commands import BagOutcome
-from bats.master.brain.protocol.events import Resumed
+from bats.master.brain.protocol.events import Hampered, Resumed
 from bats.master.brain.protocol.graph import Step, graph
 from bats.master.simulate.driver import NEVER, Conditions, History, Simulation
 
@@ -37,6 +37,28 @@ def test_a_task_that_hangs_pauses_the_bag_long_before_the_budget_is_gone() -> No
     assert "the longest task so far took 1 min 0 s, and 1 runs" in run.pause.reason
     assert run.ledger.settled < run.settings.budget * 0.6
     assert not run.pool.alive()
+
+
+FULL = "The disk of /state has 9 MB left."
+
+
+@pytest.mark.parametrize("told", [(FULL,), (FULL, "")])
+def test_a_full_disk_of_the_masters_is_named_for_what_stands_still_meanwhile(
+    told: tuple[str, ...],
+) -> None:
+    kind = offering("a", "0.01", atu=1.0, machines=4)
+    simulation = Simulation(
+        settings(40, kind, budget=120),
+        lambda task, _: MINUTE if task < 10 else NEVER,
+        Conditions(),
+    )
+    for minutes, words in enumerate(told, 1):
+        simulation.tell(Hampered(words), minutes * MINUTE)
+    simulation.run(12 * HOUR)
+    pause = simulation.engine.run.pause
+    assert pause is not None
+    named = told[-1]
+    assert pause.reason.startswith(f"{named} So nothing has ended for " if named else "nothing")
 
 
 def test_the_first_tasks_of_a_step_are_no_standstill_however_short_those_before_were() -> None:

@@ -75,11 +75,14 @@ async def test_below_the_reserve_what_runs_is_finished_and_nothing_is_begun(
         (tmp_path / "go").touch()
         status = await becomes(client, bag, lambda status: status["done"] > 0)
         assert "begins nothing new" in status["trouble"]
+        engine = master.bags.running[bag].engine
+        assert "has 10 MB left" in engine.hampered
         with pytest.raises(UsageError, match="10 MB left"):
             await client.ask("submit", sweep=sweep(1))
         await asyncio.sleep(0.5)
         assert (await client.ask("status", bag=bag))["done"] < 4
         disk.free = 500 * MB
+        await eventually(lambda: not engine.hampered)
         assert (await over(client, bag))["done"] == 4
     end_workers(tmp_path)
 

@@ -181,6 +181,7 @@ class Run:
         self.by_kind: ByKind | None = None  # ready tasks, where a plan binds them to kinds
         self.ranked_at = 0  # how many tasks were done when they were ranked last
         self.pause: Pause | None = None  # beside the phase, which is where it goes on
+        self.hampered = ""  # why its orders do not go out, if its master says so
         self.progress = Progress()
         self.outcome: BagOutcome | None = None
         self.duplicates = 0  # results of tasks that were done already

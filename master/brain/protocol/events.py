@@ -214,6 +214,13 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Hampered:
+    """The master gives no orders away, as while its disk is full; with no reason it does again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetAside:
     """No more machines can be had of this offering, for this reason."""
 
@@ -350,6 +357,7 @@ Event = (
     | Retried
     | Suspended
     | Resumed
+    | Hampered
     | SetAside
     | Woken
     | Granted

@@ -30,6 +30,7 @@ from bats.master.brain.protocol.events import (
     Found,
     Gone,
     Granted,
+    Hampered,
     Joined,
     LeftOut,
     Lends,
@@ -88,6 +89,7 @@ CODES: Final[Mapping[type, int]] = {
     TakenBack: 29,
     Weighed: 30,
     Preferred: 31,
+    Hampered: 32,
 }
 """Written to disk: never change one, only add."""
 
@@ -145,6 +147,7 @@ _READERS: Final[Mapping[int, Callable[..., Event]]] = {
     29: lambda machine: TakenBack(MachineId(machine)),
     30: lambda strategy, seconds, cost, of, kept: Weighed(strategy, seconds, Money(cost), of, kept),
     31: Preferred,
+    32: Hampered,
 }
 
 

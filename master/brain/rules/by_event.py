@@ -25,6 +25,7 @@ from bats.master.brain.protocol.events import (
     GivenUp,
     Gone,
     Granted,
+    Hampered,
     Joined,
     LeftOut,
     Lends,
@@ -78,6 +79,10 @@ def _woken(run: Run, _: Woken) -> None:
     run.woken_at = None
 
 
+def _hampered(run: Run, event: Hampered) -> None:
+    run.hampered = event.reason
+
+
 RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Begin: _begin,
     Charged: life.charged,
@@ -101,6 +106,7 @@ RULES: Final[Mapping[type, Callable[[Run, Any], None]]] = {
     Retried: user_orders.retried,
     Suspended: user_orders.suspended,
     Resumed: user_orders.resumed,
+    Hampered: _hampered,
     SetAside: _set_aside,
     Woken: _woken,
     Granted: shares.granted,

@@ -54,7 +54,8 @@ def look(run: Run) -> None:
     if run.pause is not None or limit is None or not lost or lost * SHARE < limit:
         return
     if words := _hanging(run) or _hopeless(run, limit) or _breaking(run):
-        pausing.pause(run, f"{words}; {run.shown(lost)} spent meanwhile")
+        because = f"{run.hampered} So " if run.hampered else ""
+        pausing.pause(run, f"{because}{words}; {run.shown(lost)} spent meanwhile")
 
 
 def _hanging(run: Run) -> str:
