@@ -100,6 +100,10 @@ class Engine:
         """Some machine was given this attempt, some time."""
         return self.run.tasks.was_sent(task, attempt)
 
+    def waits_for(self, machine: MachineId) -> bool:
+        """True if it was given an attempt whose end nobody has told, be it silent by now."""
+        return any(one.machine == machine for one in self.run.tasks.unheard())
+
     def unheard(self) -> list[Attempt]:
         """Attempts that were given away and whose end nobody has told."""
         return self.run.tasks.unheard()

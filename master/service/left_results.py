@@ -12,6 +12,7 @@ from bats.common.messages import BlobChunk, MachineId, Result, Results
 from bats.common.wire.codec import CHUNK_BYTES, ProtocolError, decode
 from bats.common.wire.outbox_file import read
 from bats.deploy.protocol import Remembering
+from bats.master.brain.books.taskbook import TaskState
 from bats.master.service.bags.collection import UnfitOutputError
 from bats.master.service.bags.runner import Runner
 from bats.master.service.transfers import Files
@@ -63,6 +64,8 @@ class LeftResults:
 
     def _is_awaited(self, result: Result) -> bool:
         engine = self._runner.engine
+        if engine.task(result.task).state is TaskState.DONE:
+            return False  # elsewhere, since it fell silent
         return engine.ordered_at(self._machine, result.task, result.attempt) is not None
 
     async def _brought(self, result: Result) -> bool:

@@ -77,8 +77,8 @@ class Owner(Protocol):
         """Its own machines that are not gone."""
         ...
 
-    def at_work_on(self, machine: MachineId) -> "Sequence[Runner]":
-        """The bags that it should hold tasks of."""
+    def waiting_for(self, machine: MachineId) -> "Sequence[Runner]":
+        """The bags that it was given tasks of, of which they have not heard."""
         ...
 
     def set_aside(self, cluster: int, reason: str) -> None:

@@ -16,6 +16,7 @@ import bats.master.queries.replay as replay_module
 import bats.master.service.master as master_module
 import bats.master.service.wire.inbox as inbox_module
 import bats.worker.link.session as session_module
+import bats.worker.lobby as lobby_module
 import bats.worker.tasks.attempts as attempts_module
 from bats.common.messages import AttemptId
 from bats.master.store.blobs import Blobs
@@ -79,7 +80,7 @@ def stand_ins(world: "World") -> Iterator[None]:
         put(session_module, "end_descendants", lambda _: [])
         put(attempts_module, "reaper", lambda _, ended: Reaper(kernel, ended))
         put(attempts_module, "signal_group", kernel.signal)
-        put(attempts_module, "group_lives", lambda _: False)
+        put(lobby_module, "group_lives", lambda _: False)
         put(attempts_module, "descendants", lambda _: [])
         put(attempts_module, "strangers", lambda _: [])
         put(Recipe, "start", recipe_start)

@@ -10,9 +10,12 @@ import pytest
 from helpers.service import Make, becomes, eventually, over, results, sweep
 from helpers.workers import end_workers, workers_in
 
+from bats.common.offering import Offering
 from bats.deploy.host.roster import Roster
-from bats.master.client import Client
-from bats.master.service.master import Master
+from bats.master.client import Client, connect
+from bats.master.service.master import Master, serving
+from bats.master.service.options import Options
+from bats.master.service.wire.admission import Role
 
 BIG = "head -c 3000000 /dev/urandom > big"
 
@@ -76,6 +79,32 @@ async def test_a_worker_killed_while_its_files_come_has_its_task_run_again_unles
     (row,) = await results(client, bag)
     assert (row["attempt"] == first["attempt"]) == folder_stays
     assert whole(status, [row])
+
+
+async def test_what_a_machine_that_had_fallen_silent_leaves_counts_with_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rented = Offering("rented", 10**7, 2.0, 1, 1, boundary_seconds=0.3)
+    options = Options(tmp_path / "state", offerings=(rented,), heartbeat_seconds=0.2)
+    async with serving(options) as master, connect(master.access) as client:
+        work = sweep(
+            1, f"mktemp {tmp_path}/ran.XXXX; sleep .2; echo kept > kept", outputs=("kept",)
+        )
+        bag = (await client.ask("submit", sweep=work, budget=10**9))["bag"]
+        await eventually(lambda: list(tmp_path.glob("ran.*")))
+        hear = master.inbox._hear_one
+        monkeypatch.setattr(  # from here on nothing of it comes through
+            master.inbox, "_hear_one",
+            lambda heard, peer: peer.role is not Role.CLIENT or hear(heard, peer),
+        )  # fmt: skip
+        status = await over(client, bag, 30)
+        assert (status["state"], status["done"]) == ("complete", 1)
+        decided = (await client.ask("decisions", bag=bag))["decisions"]
+        assert any("is silent" in one["words"] for one in decided)
+        (row,) = await results(client, bag)
+    assert row["attempt"] == 1
+    assert len(list(tmp_path.glob("ran.*"))) == 1
+    assert Path(status["output_folder"], "0", "0", "kept").read_text() == "kept\n"
 
 
 async def test_a_master_killed_while_files_come_hears_of_them_again(

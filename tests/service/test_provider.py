@@ -90,7 +90,7 @@ class Bag:
     def clock(self) -> float:
         return 1000.0
 
-    def at_work_on(self, _machine: MachineId) -> list[Any]:
+    def waiting_for(self, _machine: MachineId) -> list[Any]:
         return []
 
     def known(self, machine: MachineId) -> MachineFacts | None:

@@ -145,8 +145,8 @@ class Runner:
     def living(self) -> list[MachineFacts]:
         return [one for one in self.engine.alive() if not serves_all(one.id)]
 
-    def at_work_on(self, machine: MachineId) -> "list[Runner]":
-        return [self] if self.engine.held(machine) else []
+    def waiting_for(self, machine: MachineId) -> "list[Runner]":
+        return [self] if self.engine.waits_for(machine) else []
 
     def set_aside(self, cluster: int, reason: str) -> None:
         self.happen(SetAside(cluster, reason))

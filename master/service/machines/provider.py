@@ -320,7 +320,7 @@ class Provider:
         if one.charged_since is not None and seen.charged_seconds is not None:
             at = min(one.charged_since + seen.charged_seconds, one.owner.clock())
         known = seen.gone is not Gone.LOST  # else nothing there is likely to answer
-        if known and isinstance(self.backend, Remembering) and one.owner.at_work_on(one.machine):
+        if known and isinstance(self.backend, Remembering) and one.owner.waiting_for(one.machine):
             one.ended = True
             self._do(self._see_what_it_left(self.backend, one, seen, at))
         else:
@@ -329,7 +329,7 @@ class Provider:
     async def _see_what_it_left(
         self, backend: Remembering, one: Watched, seen: Sighting, at: float | None
     ) -> None:
-        for runner in one.owner.at_work_on(one.machine):
+        for runner in one.owner.waiting_for(one.machine):
             await LeftResults(backend, self._context.files, runner, one.machine).bring()
         self._gone(one, at, *one.end(seen))
 

@@ -120,8 +120,8 @@ class PoolKeeper:
     def living(self) -> list[MachineFacts]:
         return [machine_facts(one, self.clock()) for one in self.pool.alive()]
 
-    def at_work_on(self, machine: MachineId) -> list[Runner]:
-        return [one for one in self._bags.runners.values() if one.engine.held(machine)]
+    def waiting_for(self, machine: MachineId) -> list[Runner]:
+        return [one for one in self._bags.runners.values() if one.engine.waits_for(machine)]
 
     def set_aside(self, cluster: int, reason: str) -> None:
         self.happen(SetAside(cluster, reason))
@@ -255,7 +255,9 @@ class PoolKeeper:
         self.happen(looked)
 
     def _with_tasks(self) -> tuple[MachineId, ...]:
-        return tuple(one.id for one in self.pool.alive() if self.at_work_on(one.id))
+        engines = [one.engine for one in self._bags.runners.values()]
+        living = (one.id for one in self.pool.alive())
+        return tuple(one for one in living if any(engine.held(one) for engine in engines))
 
     def loads(self) -> list[BagLoad]:
         """The load that each bag that may use the pool puts on it."""
