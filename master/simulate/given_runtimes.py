@@ -1,4 +1,4 @@
-"""Runtimes as users write them: a distribution, a duration, or a file of runtimes."""
+"""Runtimes as users write them: a distribution, a duration, a formula, or a file of runtimes."""
 
 import csv
 import inspect
@@ -7,10 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.random import Generator
+
 from bats.common.errors import UsageError, quoted
 from bats.common.units import seconds
+from bats.master.brain.protocol.formulas import formula
+from bats.master.brain.protocol.parameters import MOST_TASKS, Parameters, parameters_of
 from bats.master.simulate.workloads import (
     MINUTE,
+    Runtimes,
     Workload,
     bimodal,
     constant,
@@ -36,8 +42,13 @@ DISTRIBUTIONS: Final[Mapping[str, Callable[..., Workload]]] = {
 _DURATION: Final = "_minutes"  # the ending of parameters that users write as durations
 
 
-def workload(written: str, column: str | None = None) -> Workload:
-    """`normal:mean=15m,sigma=2m`, `90s` or `runs.csv`; raises UsageError with one sentence."""
+def workload(
+    written: str, column: str | None = None, rows: Sequence[Mapping[str, str]] = ()
+) -> Workload:
+    """`normal:mean=15m,sigma=2m`, `90s` or `runs.csv`; raises UsageError with one sentence.
+
+    Of a sweep whose tasks have these parameters also `0.5 * n ** 2`, in seconds.
+    """
     name, _, parameters = written.partition(":")
     if column is None and name in DISTRIBUTIONS:
         return _drawn(name, parameters)
@@ -51,10 +62,51 @@ def workload(written: str, column: str | None = None) -> Workload:
             return constant(_above_0(written, seconds) / MINUTE)
         except ValueError:
             pass
+    if column is None and rows:
+        return _by_parameters(written, rows)
     raise UsageError(
         f"{quoted(written)} is neither a file, nor a duration, nor a distribution; "
         f"distributions are {', '.join(DISTRIBUTIONS)}."
     )
+
+
+def _by_parameters(written: str, rows: Sequence[Mapping[str, str]]) -> Workload:
+    """The runtime of each task by its own parameters: every bag is the same."""
+    names = {name: "" for name, value in rows[0].items() if _is_number(value)}
+    example = f"0.5 * {next(iter(names), 'n')}"
+    try:
+        law = formula(written, names, example)
+        found = [law({name: float(row[name]) for name in names}) for row in rows]
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise UsageError(
+            f"{quoted(written)} is neither a file, nor a duration, nor a distribution "
+            f"({', '.join(DISTRIBUTIONS)}), nor a formula of seconds: {error}."
+        ) from None
+    bad = next((k for k, t in enumerate(found) if not 0 < t < math.inf), None)
+    if bad is not None:
+        raise UsageError(
+            f"By {quoted(written)} task {bad} takes {found[bad]:g} s; it should take time."
+        )
+    runtimes = np.asarray(found, dtype=np.float64)
+
+    def draw(n: int, _rng: Generator) -> Runtimes:
+        return np.resize(runtimes, n)
+
+    return Workload("by parameters", f"{written} seconds", draw, len(rows))
+
+
+def parameters(rows: Sequence[Mapping[str, str]]) -> Parameters:
+    """The parameters of tasks that runtimes may follow from, as of a bag that is run."""
+    if not 0 < len(rows) <= MOST_TASKS:
+        return ()
+    return parameters_of({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def of_clusters(runtimes: Mapping[str, Sequence[float]]) -> tuple[Workload, dict[str, float]]:

@@ -21,6 +21,7 @@ from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.policies.by_name import NTDMR
+from bats.master.brain.protocol.parameters import Parameters
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.unreliable.weighing import KnownPools
 from bats.master.simulate.driver import NEVER, Conditions, Simulation
@@ -46,6 +47,7 @@ class World:
     currency: str = "$"
     policy: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the scheduler that are not as usual, but for tail strategy and seed."""
+    parameters: Parameters = ()  # that runtimes may be found to follow from
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def _simulation(job: Job, look: Callable[[Engine], None] = lambda _: None) -> Si
         tail=tail,
         currency=world.currency,
         seed=seed,
+        parameters=world.parameters,
         **world.policy,
     )
     return Simulation(

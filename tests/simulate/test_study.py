@@ -3,12 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.master.simulate.given_runtimes import of_clusters, workload
+from bats.master.simulate.given_runtimes import of_clusters, parameters, workload
 from bats.master.simulate.study import Case, World, simulations, study
 from bats.master.simulate.workloads import Workload, constant, multi_modal, normal, truncated_levy
 
@@ -149,3 +150,43 @@ def test_losses_that_a_clouds_file_emulates_are_met_in_a_study_too():
     )  # fmt: skip
     assert losing.finished == kept.finished == 3
     assert losing.cost.median > kept.cost.median
+
+
+ROWS = [{"n": str(n), "how": "well"} for n in (3, 1, 2)]
+
+
+def test_runtimes_may_be_a_formula_of_the_parameters_of_a_sweep() -> None:
+    drawn = workload("0.5 * n ** 2 + 1", rows=ROWS)
+    assert drawn.draw(3, np.random.default_rng(1)).tolist() == [5.5, 1.5, 3.0]
+    assert drawn.about == "0.5 * n ** 2 + 1 seconds"
+    assert workload("2m", rows=ROWS).about == "every task 2 min 0 s"
+    (one,) = (p for p in parameters(ROWS) if p.name == "n")
+    assert one.values == (3.0, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("m * 2", "`m` has no place in a formula: numbers, `n`, "),
+        ("n +", r"no formula; write for example `0\.5 \* n`"),
+        ("how * 2", "`how` has no place"),
+        ("n - 1", "task 1 takes 0 s; it should take time"),
+        ("1 / (n - 1)", "nor a formula of seconds: float division by zero"),
+        ("__import__('os')", "has no place"),
+    ],
+)
+def test_a_formula_that_tells_no_runtimes_is_refused(written: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        workload(written, rows=ROWS)
+
+
+def test_where_runtimes_follow_from_parameters_the_longest_go_first_as_they_would_live() -> None:
+    """The last task of a bag in any order begins late, be it the longest."""
+    rows = [{"n": str(1 + k % 12)} for k in range(72)]
+    here = (Offering(ClusterName("vm"), money("0.10"), 3600.0, 6),)
+    drawn = workload("20 * n ** 2", rows=rows)
+    [blind] = study(World(72, here, (1.0,)), [FASTEST], drawn, runs=4)
+    [told] = study(World(72, here, (1.0,), parameters=parameters(rows)), [FASTEST], drawn, runs=4)
+    assert told.seconds is not None
+    assert blind.seconds is not None
+    assert told.seconds.median < 0.97 * blind.seconds.median

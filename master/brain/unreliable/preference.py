@@ -1,16 +1,14 @@
 """Choosing one of the efficient strategies (§4.5): by a name, a limit, or a formula of the user's.
 
-A formula is an expression of `makespan` (hours) and `cost` (currency) that is to be small. It is
-parsed and worked out here; Python never evaluates it.
+A formula is an expression of `makespan` (hours) and `cost` (currency) that is to be small.
 """
 
-import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from bats.master.brain.protocol.formulas import formula
 from bats.master.brain.unreliable import notation
 from bats.master.brain.unreliable.estimator import Estimate
 
@@ -21,17 +19,6 @@ NAMES: Final = (CHEAPEST, FASTEST, PRODUCT)
 
 Utility = Callable[[float, float], float]
 
-_BINARY: Final[Mapping[type[ast.operator], Callable[[float, float], float]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: math.pow,
-}
-_CALLS: Final[Mapping[str, Callable[..., float]]] = {
-    "min": min, "max": max, "log": math.log, "sqrt": math.sqrt, "abs": abs,
-}  # fmt: skip
-LONGEST: Final = 200
 _MEANT: Final = re.compile(r"\b(makespan|cost)\b")
 
 
@@ -49,64 +36,20 @@ def check(text: str) -> None:
 
 
 def utility(text: str) -> Utility:
-    """The formula as a function of makespan in hours and cost; ValueError says what is wrong."""
-    if len(text) > LONGEST:
-        raise ValueError(f"the formula is {len(text)} characters long; {LONGEST} will have to do")
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(
-            f"`{text}` is no formula; write for example `cost + 2 * makespan`"
-        ) from error
-    _check(tree, text)
-    return lambda makespan, cost: _worth(tree, {"makespan": makespan, "cost": cost})
+    """The formula as a function of makespan in hours and cost; ValueError says what is wrong.
 
+    NaN and what cannot be worked out are as bad as can be.
+    """
+    worth = formula(text, {"makespan": "(hours)", "cost": ""}, "cost + 2 * makespan")
 
-def _check(node: ast.expr, text: str) -> None:
-    match node:
-        case ast.Constant(int() | float()) if not isinstance(node.value, bool):
-            return
-        case ast.Name("makespan" | "cost"):
-            return
-        case ast.BinOp(left, op, right) if type(op) in _BINARY:
-            _check(left, text)
-            _check(right, text)
-        case ast.UnaryOp(ast.USub() | ast.UAdd(), operand):
-            _check(operand, text)
-        case ast.Call(ast.Name(name), [_, *_] as arguments, []) if name in _CALLS:
-            for argument in arguments:
-                _check(argument, text)
-        case _:
-            raise ValueError(
-                f"`{ast.unparse(node)}` has no place in a formula: numbers, `makespan` (hours), "
-                f"`cost`, + - * / ** and {', '.join(_CALLS)} do"
-            )
+    def of(makespan: float, cost: float) -> float:
+        try:
+            found = worth({"makespan": makespan, "cost": cost})
+        except (ArithmeticError, ValueError, TypeError):
+            return math.inf
+        return math.inf if math.isnan(found) else found
 
-
-def _worth(node: ast.expr, values: Mapping[str, float]) -> float:
-    """NaN and what cannot be worked out are as bad as can be."""
-    try:
-        worth = float(_of(node, values))
-    except (ArithmeticError, ValueError, TypeError):
-        return math.inf
-    return math.inf if math.isnan(worth) else worth
-
-
-def _of(node: ast.expr, values: Mapping[str, float]) -> float:
-    match node:
-        case ast.Constant(value):
-            return float(value)  # type: ignore[arg-type]
-        case ast.Name(name):
-            return values[name]
-        case ast.BinOp(left, op, right):
-            return _BINARY[type(op)](_of(left, values), _of(right, values))
-        case ast.UnaryOp(ast.USub(), operand):
-            return -_of(operand, values)
-        case ast.UnaryOp(_, operand):
-            return _of(operand, values)
-        case ast.Call(ast.Name(name), arguments):
-            return _CALLS[name](*(_of(one, values) for one in arguments))
-    raise AssertionError(ast.dump(node))
+    return of
 
 
 def chosen(

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from bats.master.bag import Bag
     from bats.master.simulate.study import Case, World
     from bats.master.simulate.workloads import Workload
+    from bats.master.sweep.work import Work
 
 KINDS: Final = (
     "cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest",
 )  # fmt: skip
 _USUAL_TASKS: Final = 1000
+_MOST_ROWS: Final = 100_000  # of parameters, that a formula is worked out for
 
 
 @command(
@@ -38,6 +40,7 @@ _USUAL_TASKS: Final = 1000
 bats simulate sweep.toml --runtimes 12m --clouds clouds.toml       tasks of 12 minutes
 bats simulate --tasks 1000 --runtimes normal:mean=15m,sigma=2m --budget 40 --budget 60
 bats simulate --runtimes runs.csv --column seconds --pick fastest --deadline 6h
+bats simulate sweep.toml --runtimes '0.5 * n ** 2'  seconds, by the sweep's parameter n
 bats simulate --bag 3 --budget 5                   as long as those of bag 3 took
 bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
 """
@@ -46,8 +49,9 @@ bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
 @click.option(
     "--runtimes",
     metavar="TIMES",
-    help="How long tasks take: a duration, a CSV file of seconds, or a distribution: "
-    "normal, levy, multi-modal, log-normal, weibull, bimodal, pareto.",
+    help="How long tasks take: a duration, a CSV file of seconds, a formula of the sweep's "
+    "parameters in seconds, such as '0.5 * n', or a distribution: normal, levy, multi-modal, "
+    "log-normal, weibull, bimodal, pareto.",
 )
 @click.option("--column", metavar="NAME", help="Which column of the CSV file (the first).")
 @click.option("--bag", type=BagName(), help="Take the runtimes of this bag, which has been run.")
@@ -156,7 +160,7 @@ def _wanted(
     """The last is the tail strategy."""
     from bats.master.clouds.clouds_in_python import Clouds
     from bats.master.clouds.clouds_reading import clouds
-    from bats.master.simulate.given_runtimes import of_clusters, workload
+    from bats.master.simulate.given_runtimes import of_clusters, parameters, workload
     from bats.master.simulate.study import USUAL_TAIL, Case, World
     from bats.master.sweep.arguments import from_arguments
 
@@ -168,13 +172,14 @@ def _wanted(
     if given["column"] and given["runtimes"] is None:
         raise click.UsageError("--column goes with --runtimes FILE.")
     sweep = from_arguments((), file=sweep_file, settings={}) if sweep_file else None
+    rows = _rows(sweep)
     before: Mapping[str, float] = {}
     bag: Bag | None = None
     if given["bag"] is not None:
         bag, runtimes = _of_bag(common, given["bag"])
         drawn, before = of_clusters(runtimes)
     else:
-        drawn = workload(given["runtimes"], given["column"])
+        drawn = workload(given["runtimes"], given["column"], rows)
     if bag is not None and not given["clouds_file"]:
         found = Clouds(bag.settings.offerings, bag.settings.currency)
     else:
@@ -201,6 +206,7 @@ def _wanted(
         described.replicate if described else True,
         found.currency,
         policy,
+        parameters(rows) if rows and given["tasks"] in (None, len(rows)) else (),
     )
     budgets = [_money(one) for one in given["budgets"]]
     if not budgets and sweep and sweep.budget is not None:
@@ -220,6 +226,16 @@ def _wanted(
         )
         cases = [Case(rule, rule) for rule in picks or (["fastest"] if one_way else KINDS)]
     return world, drawn, cases, tail
+
+
+def _rows(sweep: "Work | None") -> Sequence[Mapping[str, str]]:
+    """The parameters of each task of a sweep; none of a workflow."""
+    from bats.master.sweep.sweep import Sweep
+
+    if not isinstance(sweep, Sweep) or sweep.open or sweep.count > _MOST_ROWS:
+        return ()
+    values = (sweep.space.values(index) for index in range(sweep.count))
+    return [dict(zip(sweep.names, row, strict=True)) for row in values]
 
 
 def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
