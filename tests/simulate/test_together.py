@@ -320,3 +320,19 @@ def test_a_placement_that_is_changed_while_bags_run_is_in_the_journal_of_each() 
         assert told == [Ordered(Order.LONGEST)]
         again = replay(one.settings, [(at, event) for at, event in one.history.events])
         assert again.digest() == one.engine.digest()
+
+
+@pytest.mark.parametrize("seed", [4, 7, 10])
+def test_what_machines_leave_to_others_that_go_with_them_is_granted_to_nobody(seed: int) -> None:
+    """Shares are made anew as the first is gone, while the others count."""
+    rng = random.Random(seed)
+    bags = [bag(60, rng.uniform(0.5, 3.0), weight=rng.choice([1.0, 3.0])) for _ in range(3)]
+    world = Together(bags, [StartedByHand(rng.randint(1, 3)) for _ in range(8)], check=True)
+    world.run(until=5.0)
+    neighbours = world._neighbours  # nobody ends machines started by hand
+    leaving = rng.sample(list(neighbours.machines), 4)
+    neighbours.went(*leaving)
+    assert not set(leaving) & set(neighbours.machines)
+    world.household.check()
+    for granted in world.household.granted(A, leaving[0]), world.household.granted(B, leaving[1]):
+        assert not granted

@@ -369,7 +369,8 @@ class Neighbours:
             case WakeAt(at):
                 self._wake(at)
             case Grant(bag, machine, slots):
-                if bag in self.bags and slots == self.household.granted(bag, machine):
+                there = bag in self.bags and machine in self.machines  # it may have gone since
+                if there and slots == self.household.granted(bag, machine):
                     self._grant(self.bags[bag], machine, slots)
             case Allowance(bag, amount):
                 if amount == self.household.allowance(bag):
