@@ -52,8 +52,7 @@ class Twin:
             (at, Workflow(neighbours(one.graph), tuple(each + overhead for each in one.seconds)))
             for at, one in drawn
         ]
-        every = sorted(each for _, one in drawn for each in one.seconds)
-        self._longest = every[int(rules.quantile * len(every))]
+        self._known: dict[int, list[float]] = {}  # runtimes that have ended, of each workflow
         self._rng = random.Random(0)
         self._present: list[Present] = []
         self._running: dict[MachineId, tuple[Present, int, float]] = {}
@@ -117,7 +116,15 @@ class Twin:
         self._say(view.in_machines(self._scaler.want(view)))
 
     def _say(self, want: tuple[int, ...] | None) -> None:
-        self._tell(Looked(self._wanted, tuple(sorted(self._running)), self._longest, want))
+        self._tell(Looked(self._wanted, tuple(sorted(self._running)), self._task_seconds, want))
+
+    @property
+    def _task_seconds(self) -> float:
+        """As the master says it: the quantile of what is known of each bag, the longest of them."""
+        known = (sorted(self._known.get(one.number, ())) for one in self._present)
+        share = self._rules.quantile
+        return max((one[min(len(one) - 1, int(share * len(one)))] for one in known if one),
+                   default=0.0)  # fmt: skip
 
     @property
     def _wanted(self) -> int:
@@ -127,6 +134,8 @@ class Twin:
         """The number of workflows that end with its task."""
         workflow, task, _ = self._running.pop(machine)
         workflow.end(task)
+        seconds = workflow.workflow.estimates[task]
+        self._known.setdefault(workflow.number, []).append(seconds)
         self._turning.add(machine)
         self._put(self.now + self._latency, "turned", machine)
         if workflow.over:
