@@ -10,6 +10,7 @@ from bats.master.client import Client
 from benches.world import BY_HAND, World, cpu_seconds, finish, numbered, resident_mb, world
 
 WORKERS = 2
+BAGS = 100
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,27 @@ def taken(tasks: int) -> Taken:
                 seconds = time.monotonic() - began
                 pid = here.master.pid
                 return Taken(seconds, cpu_seconds(pid) - before, resident_mb(pid))
+
+    return asyncio.run(measure())
+
+
+def side_by_side(tasks: int) -> float:
+    """Seconds for so many tasks in as many bags as are open at once, all of the same length."""
+
+    async def measure() -> float:
+        with world() as here:
+            async with here.client() as client:
+                start_quick_workers(here)
+                await finish(client, numbered("true", 2_000))
+                await durable(client)
+                began = time.monotonic()
+                work = numbered("true", tasks // BAGS)
+                bags = await asyncio.gather(
+                    *(client.submit(work, offerings=[BY_HAND], rule="fastest") for _ in range(BAGS))
+                )
+                await asyncio.gather(*(bag.wait() for bag in bags))
+                await durable(client)
+                return time.monotonic() - began
 
     return asyncio.run(measure())
 
@@ -76,6 +98,8 @@ def run(report: Report, *, quick: bool) -> None:
     report.figure(f"a task of {many:,}", None, b, "µs")
     report.figure("of it the master's processor", None, 1e6 * large.cpu_seconds / many, "µs")
     report.bar(f"a task of {many:,} over one of {few:,}", 1.3, b / a, b / a <= 1.3)
+    share = large.seconds / side_by_side(many)
+    report.bar(f"{BAGS} bags at once: rate over that of one", 0.8, share, share >= 0.8)
     seconds, resident = waiting(many)
     report.bar(f"submission of {many:,} tasks, s", 3, seconds, seconds <= 3)
     report.bar(f"master with {many:,} tasks waiting, MB", 400, resident, resident <= 400)

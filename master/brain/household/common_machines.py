@@ -26,11 +26,11 @@ class CommonMachine:
     One that takes no tasks ends those it has: nobody is granted anything of it.
     """
 
-    __slots__ = ("fills", "granted", "group", "id", "paid_by", "slots", "takes", "until")
+    __slots__ = ("fills", "free", "granted", "group", "id", "paid_by", "slots", "takes", "until")
 
     def __init__(self, came: Came) -> None:
         self.id = came.machine
-        self.slots = came.slots
+        self.slots = self.free = came.slots
         self.group = Group(came.kind, came.size)
         self.paid_by, self.until = came.paid_by, came.until
         self.granted: dict[BagId, int] = {}
@@ -41,31 +41,36 @@ class CommonMachine:
         """Its slots that nobody else can have now."""
         return max(self.granted.get(bag, 0), self.fills.get(bag, 0))
 
-    @property
-    def free(self) -> int:
-        return self.slots - sum(map(self.held, self.granted.keys() | self.fills.keys()))
-
     def grant(self, bag: BagId, slots: int) -> None:
         """Lowered, it counts as filled until it is told otherwise."""
         held = self.held(bag)
         self.granted[bag] = slots
-        self.fill(bag, held)
+        self._fill(bag, held)
+        self.free += held - self.held(bag)
 
     def fill(self, bag: BagId, slots: int) -> None:
+        held = self.held(bag)
+        self._fill(bag, slots)
+        self.free += held - self.held(bag)
+
+    def forget(self, bag: BagId) -> None:
+        self.free += self.held(bag)
+        self.granted.pop(bag, None)
+        self.fills.pop(bag, None)
+
+    def _fill(self, bag: BagId, slots: int) -> None:
         if slots > self.granted.get(bag, 0):
             self.fills[bag] = slots
         else:
             self.fills.pop(bag, None)
-
-    def forget(self, bag: BagId) -> None:
-        self.granted.pop(bag, None)
-        self.fills.pop(bag, None)
 
     def check(self, bags: Iterable[BagId]) -> None:
         if not self.granted.keys() | self.fills.keys() <= set(bags):
             raise BrokenInvariantError(f"machine {self.id} is granted to a bag that does not run")
         if sum(self.granted.values()) > self.slots:
             raise BrokenInvariantError(f"more slots of machine {self.id} are granted than it has")
+        if self.free != self.slots - sum(map(self.held, self.granted.keys() | self.fills.keys())):
+            raise BrokenInvariantError(f"the free slots of machine {self.id} are miscounted")
         if any(filled <= self.granted.get(bag, 0) for bag, filled in self.fills.items()):
             raise BrokenInvariantError(f"machine {self.id} waits for slots that are granted")
 

@@ -90,7 +90,7 @@ class StandingCaps:
 
     def look(self) -> None:
         """Tell once in each window that a cap is nearly used, and once that it is."""
-        for one in self.view():
+        for one in self.view() if self.file.caps else ():
             if one.committed * 100 < one.cap.amount * NEAR_PERCENT:
                 continue
             key, used = (one.cap.place, one.window.since), not one.left
