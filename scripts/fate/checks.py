@@ -189,6 +189,10 @@ def _ran_elsewhere(world: World) -> Iterator[str]:
     """Tasks of others run on a machine in an ATU that is billed anyway, while it is lent."""
     befell = {what for _, what, _ in world.story.befalls}
     for number, at, until in world.loans.begun:
+        if math.isinf(until):
+            if not world.story.offering.free:
+                yield f"machine {number} is paid for, and lent without an end"
+            continue
         since = world.provider.machines[number].asked_at
         billed, then = (charge(world.story.offering, one - since) for one in (at, until))
         if billed != then and not (befell & _WORD_IS_LATE or "lists_stale" in befell):
