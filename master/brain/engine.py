@@ -38,7 +38,7 @@ from bats.master.brain.views import forecast
 from bats.master.brain.views.committed import committed_since
 from bats.master.brain.views.known_runtimes import speeds
 from bats.master.brain.views.order.bag_course import course, task_seconds
-from bats.master.brain.views.told import facts, kept, needs, refusals
+from bats.master.brain.views.told import facts, kept, needs, refusals, waits
 from bats.master.brain.views.told.facts import (
     Explanation,
     Headline,
@@ -116,6 +116,11 @@ class Engine:
     def appetite(self, cluster: int) -> tuple[int, int]:
         """Its machines of an offering, and how many it would have if all were its own."""
         return shares.appetite(self.run, self.run.clusters[cluster])
+
+    @property
+    def waits_for_others(self) -> str:
+        """The machines that other bags have, in words, while it has none; else ""."""
+        return "" if self.run.pool.borrowed else waits.for_others(self.run)
 
     @property
     def share(self) -> Share:

@@ -132,6 +132,7 @@ def _told(
         facts["open"] = run.open
         facts["paused"] = _paused(row.id, plain(run.pause))
         facts["held_by_cap"] = run.held_by_cap
+        facts["words"] = facts["words"] or running.engine.waits_for_others
         return facts
     if "done" in last:
         facts["done"], facts["failed"] = last["done"], last["failed"]
@@ -152,6 +153,7 @@ def status_at_work(at_work: KnownBag) -> replies.Status:
     told["over"] = _is_over(at_work) or bag.state not in OPEN
     if outcome := _outcome_of_lender(at_work):
         told["state"] = outcome
+    told["words"] = told["words"] or at_work.engine.waits_for_others
     return told
 
 

@@ -210,6 +210,22 @@ def test_a_rule_chooses_anew_when_others_leave_machines_that_it_knew_nothing_of(
     assert run.outcome is BagOutcome.COMPLETE
     assert 0 < run.ledger.settled <= told(world, B).total_cost
     assert (world.bags[B].history.ended_at or 0) <= min(700.0, told(world, B).ends(sure=True))
+    again, most = Engine(world.bags[B].settings), 0
+    for at, event in world.bags[B].history.events:
+        again.handle(event, at)
+        most = max(most, again.run.choice.told.total_cost if again.run.choice.told else 0)
+    assert run.ledger.limit is not None
+    assert run.ledger.limit >= most, "it may cost whatever it was told once to cost"
+
+
+def test_a_bag_says_that_other_bags_have_the_machines_it_waits_for() -> None:
+    one = Settings(20, (replace(PAID, max_machines=1),), money("3"))
+    world = Together([Submission(one, lambda _t, _c: 20.0) for _ in range(2)], check=True)
+    world.run(until=30.0)
+    said = [simulation.engine.waits_for_others for simulation in world.bags.values()]
+    assert said == ["", "other bags have the machines of rented"]
+    world.run()
+    assert not any(simulation.engine.waits_for_others for simulation in world.bags.values())
 
 
 def random_bags(rng: random.Random) -> list[Submission]:

@@ -64,6 +64,7 @@ class Choice:
     offered: Told | None = None  # what there was to choose from, as foretold
     beside: bool = False  # that was foretold once a budget had decided, and is older by now
     told: Told | None = None  # what was told of that which was chosen
+    told_before: Money = NOTHING  # what was told until more tasks or machines came
     looks: list[Told] = field(default_factory=list)  # what it came to each time since, and by now
     looked: int = 0  # after which part of the bag that was asked last
     warned: bool = False  # the user has been told that what was told will hardly hold

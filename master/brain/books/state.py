@@ -55,6 +55,7 @@ class ClusterState:
 
     __slots__ = (
         "boot_seconds_sum",
+        "contended",
         "expired_at",
         "held_back",
         "index",
@@ -80,6 +81,7 @@ class ClusterState:
         self.line: Line = SAME  # from the canonical cluster to this one
         self.set_aside = ""  # why no more machines of it are asked for
         self.held_back = False  # other bags have or want machines that this one could have
+        self.contended = False  # other bags have ever left it fewer than there are
         self.tried = False  # as soon as other bags left one, which happens once
         self.shared = False  # its machines run other bags as well, and have changing slots
         self.start_failures = 0  # in a row

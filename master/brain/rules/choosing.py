@@ -326,7 +326,8 @@ def bind(run: Run, told: Told) -> None:
     run.choice.told = told
     budget, limit = run.choice.budget, run.ledger.limit
     if budget is None:
-        run.ledger.limit = Money(max(run.ledger.committed, told.total_cost))
+        most = max(told.total_cost, run.choice.told_before)
+        run.ledger.limit = Money(max(run.ledger.committed, most))
     elif limit is not None and limit < budget:
         run.ledger.limit = min(budget, max(limit, told.total_cost))
 

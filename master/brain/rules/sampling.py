@@ -71,7 +71,7 @@ def _limit_unasked(run: Run, priced: list[ClusterState], workers: Sequence[int])
         run.ledger.limit = Money(
             sum(
                 max(count, c.held_back)  # one at least, for when other bags leave it
-                * _unasked(c)
+                * charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
                 for c, count in zip(priced, workers, strict=True)
             )
         )
@@ -123,16 +123,13 @@ def learn_of_left(run: Run, c: ClusterState) -> None:
     if few or c.tried or not run.provisioner.learns_on or run.sampler.blind:
         return
     if run.choice.budget is None and run.phase is not Phase.SAMPLING:  # the sample counted with it
-        run.ledger.limit = Money((run.ledger.limit or NOTHING) + _unasked(c))
+        longest = max(c.offering.atu_seconds, *run.canonical.sample())
+        more = charge(c.offering, UNASKED_ATUS * longest)
+        run.ledger.limit = Money((run.ledger.limit or NOTHING) + more)
     left, price = run.ledger.left, charge(c.offering, 0.0)
     if (left is None or price * SHARE_OF_BUDGET <= left) and hiring.start(run, c.index, 1):
         c.tried = True
         run.say(f"1 {c.offering.name}, which other bags leave, to learn how long tasks take there")
-
-
-def _unasked(c: ClusterState) -> Money:
-    """The most that a machine may cost to learn by."""
-    return charge(c.offering, max(UNASKED_ATUS * c.offering.atu_seconds, UNASKED_SECONDS))
 
 
 def complete(run: Run) -> bool:

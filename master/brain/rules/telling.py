@@ -97,6 +97,8 @@ def promise_anew(run: Run) -> None:
         return
     choice.looked = int(LOOKS * run.tasks.done / len(run.tasks))
     if choice.budget is not None or run.settings.rule != ASK:
+        if choice.told is not None:
+            choice.told_before = choice.told.total_cost
         choice.told, choice.looks, choice.warned = None, [], False
     ask_of_plan(run)
 

@@ -69,6 +69,7 @@ def limited(run: Run, event: Limited) -> None:
     before = c.offering.max_machines
     c.offering = replace(c.offering, max_machines=event.machines)
     c.held_back = event.machines < run.settings.offerings[c.index].max_machines
+    c.contended = c.contended or c.held_back
     if c.offering.free:
         _leave_to_others(run, c)
     if event.machines <= before or not run.begun:
@@ -80,24 +81,24 @@ def limited(run: Run, event: Limited) -> None:
         priced = run.choice.budget is not None or run.settings.rule != ASK
         if run.phase is Phase.SAMPLING or (executing and priced):
             sampling.learn_of_left(run, c)
-    elif run.phase is Phase.EXECUTING and _chooses_anew(run) and c.startable:
-        see_what_others_leave(run)
-    elif run.phase is Phase.EXECUTING and run.plan and run.plan.mix[c.index] >= before:
-        replanning.replan(run, f"other bags leave more {c.offering.name}")
+    elif run.phase is Phase.EXECUTING:
+        wanted = run.plan is not None and run.plan.mix[c.index] >= before
+        if not see_what_others_leave(run) and wanted:
+            replanning.replan(run, f"other bags leave more {c.offering.name}")
 
 
-def see_what_others_leave(run: Run) -> None:
+def see_what_others_leave(run: Run) -> bool:
     """Let a rule choose anew where it chose among far fewer machines than may be had by now."""
     told = run.choice.told
     if run.phase is not Phase.EXECUTING or not _chooses_anew(run):
-        return
+        return False
     if told is None or told.share is None or run.choice.asked is not None:
-        return
+        return False
     by_now = share(run).machines
     more = [
         c.offering.name
         for c, before, now in zip(run.clusters, told.share.machines, by_now, strict=True)
-        if c.startable and now >= max(1, MUCH_MORE * before)
+        if c.contended and c.startable and now >= max(1, MUCH_MORE * before)
     ]
     if more:
         cause = f"other bags leave more {' and '.join(more)}"
@@ -105,6 +106,7 @@ def see_what_others_leave(run: Run) -> None:
         choosing.allow_for_more(run)
         replanning.replan(run, cause)
         telling.promise_anew(run)
+    return bool(more)
 
 
 def _chooses_anew(run: Run) -> bool:

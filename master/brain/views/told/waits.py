@@ -55,10 +55,19 @@ def _why_no_machine(run: RunView) -> str:
         return held_up(run)
     if run.short_of_money:
         return "the money left pays for no machine"
+    return _others_have(run) or "no machine is there"
+
+
+def for_others(run: RunView) -> str:
+    """`other bags have the machines of slow and fast`: while it has none of any kind; else ""."""
+    waits = run.phase not in (Phase.ENDING, Phase.ENDED) and run.pause is None
+    idle = run.tasks.waiting and not run.pool.alive()
+    return _others_have(run) if waits and idle else ""
+
+
+def _others_have(run: RunView) -> str:
     taken = [c.offering.name for c in run.clusters if c.startable and c.held_back]
-    if taken:
-        return f"other bags have the machines of {' and '.join(taken)}"
-    return "no machine is there"
+    return f"other bags have the machines of {' and '.join(taken)}" if taken else ""
 
 
 def _kinds(machines: Sequence[MachineView]) -> str:
