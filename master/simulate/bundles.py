@@ -18,6 +18,7 @@ from bats.common.money import Money
 from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.intervals import moments
+from bats.master.brain.learning.losses import seconds_a_result
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.schedules import FASTEST, Schedule
 from bats.master.brain.protocol.commands import RunTasks
@@ -68,6 +69,8 @@ def run_in_bundles(
     Without a budget of the user's it is chosen: a price that was told is spent otherwise.
     """
     tasks = bag[bag > 0][: known.unfinished]
+    single, lines = lines, _with_losses(known, lines)
+    known = replace(known, lines=_with_losses(known, known.lines), hazards=())
     edges = np.linspace(0, tasks.size, count + 1).astype(int)
     each = tasks.size / count
     limit = schedule.budget if schedule.bounds is None else schedule.bounds.cost
@@ -91,10 +94,21 @@ def run_in_bundles(
         world.hear(Chosen(schedule.name))
     world.go_on()
     end = end_of(world)
-    tail = _last_tasks(tasks, lines, end.most, rng)
+    tail = _last_tasks(tasks, single, end.most, rng)
     seconds = min(end.seconds, world.begun_last + tail)
     cost = Money(max(0, end.cost - _still_paid(engine, known)))
     return replace(end, seconds=seconds, cost=cost)
+
+
+def _with_losses(known: Known, lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines to kinds that take longer by what is lost: a bundle is not lost whole."""
+    mean = moments(known.experienced).mu
+    stretched = []
+    for line, hazard, start in zip(lines, known.hazards, known.start_seconds, strict=True):
+        seconds = line.convert(mean)
+        more = seconds_a_result(seconds, hazard, start) / seconds
+        stretched.append(replace(line, beta0=line.beta0 * more, beta1=line.beta1 * more))
+    return tuple(stretched)
 
 
 class _Bundled(World):

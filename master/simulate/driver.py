@@ -225,13 +225,15 @@ class Simulation:
                 self._at(now + delay, self._leaves(machine, Cause.FAILED, "did not start"))
                 continue
             self._arrives(machine, now + delay, now + delay + c.boot_seconds)
-            life = c.life_seconds(self._rng, command.cluster)
-            if life < NEVER:
-                reliable = self.settings.offerings[command.cluster].reliable
-                cause, words = (
-                    (Cause.FAILED, "broke") if reliable else (Cause.PREEMPTED, "taken away")
-                )
-                self._dies(machine, now + delay + life, cause, words)
+            self._may_be_lost(machine, command.cluster, now + delay)
+
+    def _may_be_lost(self, machine: MachineId, cluster: int, since: float) -> None:
+        """Have the machine end with its life, which begins then."""
+        life = self._conditions.life_seconds(self._rng, cluster)
+        if life < NEVER:
+            reliable = self.settings.offerings[cluster].reliable
+            cause, words = (Cause.FAILED, "broke") if reliable else (Cause.PREEMPTED, "taken away")
+            self._dies(machine, since + life, cause, words)
 
     def _dies(self, machine: MachineId, at: float, cause: Cause, detail: str) -> None:
         self._at(at, self._leaves(machine, cause, detail))

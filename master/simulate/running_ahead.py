@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
+from zlib import crc32
 
 from bats.common.messages import Outcome, TaskId
 from bats.common.money import Money
@@ -27,7 +29,7 @@ from bats.master.brain.protocol.events import (
 )
 from bats.master.brain.views.forecast import Known, StandingMachine
 from bats.master.brain.views.readonly import MachineState
-from bats.master.simulate.driver import Agenda, Simulation, Worker
+from bats.master.simulate.driver import NEVER, Agenda, Conditions, Simulation, Worker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +128,13 @@ class World(Simulation):
             """As exact as clocks: what ends at once in the world shall do so here."""
             return float(f"{lines[cluster].convert(runtimes[task]):.9g}")
 
-        super().__init__(engine.settings, seconds, engine=engine)
+        def life(rng: random.Random, cluster: int) -> float:
+            hazard = known.hazards[cluster] if known.hazards else 0.0
+            return rng.expovariate(hazard) if hazard else NEVER
+
+        conditions = Conditions(life_seconds=life)
+        seed = crc32(bag.tobytes())  # schedules lose the same machines in the same bag
+        super().__init__(engine.settings, seconds, conditions, seed, engine=engine)
         self.known = known
         self._looks = 0  # in a row, since anything else happened
         self.most = [0] * len(lines)
@@ -159,6 +167,7 @@ class World(Simulation):
         worker = self._workers[machine.id] = Worker(k, machine.slots)
         if machine.charged_since is not None:
             self._since[machine.id] = machine.charged_since
+        self._may_be_lost(machine.id, k, now)
         if machine.state is MachineState.REQUESTED:
             joins = max(now, machine.requested_at + known.start_seconds[k])
             charged = joins - known.boot_seconds[k] if machine.charged_since is None else joins
@@ -183,6 +192,7 @@ class World(Simulation):
             self._workers[machine] = Worker(k, self.settings.offerings[k].slots)
             start, boot = self._starting(k)
             self._arrives(machine, now + start - boot, now + start)
+            self._may_be_lost(machine, k, now + start)
         self._count()
 
     def _starting(self, k: int) -> tuple[float, float]:

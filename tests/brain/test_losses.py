@@ -1,9 +1,12 @@
 """What is learned of an unreliable offering, from bag to bag."""
 
+import random
+from statistics import fmean
+
 import pytest
 
 from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
-from bats.master.brain.learning.losses import MOST, Losses, completed_by
+from bats.master.brain.learning.losses import MOST, Losses, completed_by, seconds_a_result
 
 SEEN = Losses(100, 80, 6, 36_000.0, 0.8, 0.7, 0.75, 12.0)
 
@@ -29,3 +32,22 @@ def test_a_few_instances_are_completed_by_many_unless_these_were_others():
     assert completed_by(0.9, 20, [SEEN]) == pytest.approx((18 + 80) / 120)
     assert completed_by(0.2, 50, [SEEN]) == 0.2, "it is another pool by now"
     assert completed_by(0.9, 20, []) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hazard", "restart"), [(60.0, 0.01, 5.0), (1800.0, 1e-4, 120.0)]
+)
+def test_a_result_takes_as_long_as_beginning_anew_after_every_loss(
+    seconds: float, hazard: float, restart: float
+):
+    rng = random.Random(1)
+
+    def one() -> float:
+        took = 0.0
+        while (life := rng.expovariate(hazard)) < seconds:
+            took += life + restart
+        return took + seconds
+
+    twin = fmean(one() for _ in range(100_000))
+    assert seconds_a_result(seconds, hazard, restart) == pytest.approx(twin, rel=0.01)
+    assert seconds_a_result(seconds, 0.0, restart) == seconds

@@ -22,6 +22,7 @@ from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.ready import AtRandom, ByKind, LongestFirst
 from bats.master.brain.books.taskbook import TaskBook, TaskState
 from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
+from bats.master.brain.learning.losses import Losses, seconds_a_result
 from bats.master.brain.learning.profile import RuntimeProfile
 from bats.master.brain.learning.regression import SAME, SHORTEST_SECONDS, UNTRIED, Line
 from bats.master.brain.learning.runtime_law import change_in_words
@@ -276,11 +277,26 @@ class Run:
             if not c.profile.count:
                 limit = 0
             mean = c.profile.mean_with_running(self.elapsed(c.index)) if c.profile.count else 1.0
+            mean = seconds_a_result(mean, self.hazard(c.index), c.start_seconds)
             offering = self.provisioner.time.as_planned(c)
             if c.shared:  # each slot counts as a machine: it may lose and gain single ones
                 offering = replace(offering, slots=1)
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
+
+    def hazard(self, cluster: int) -> float:
+        """The rate, per second, at which machines of the kind are lost, where that is told.
+
+        One task more is held to have been done without a loss: a first one says little.
+        """
+        c = self.clusters[cluster]
+        if c.offering.reliable or not c.profile.count:
+            return 0.0
+        earlier = self.settings.learned_losses
+        before = Losses(*earlier[cluster]) if earlier else Losses()
+        told = self.instances.told_losses.get(cluster, 0) + before.told
+        busy = self.instances.busy_seconds.get(cluster, 0.0) + before.busy_seconds
+        return told / (busy + c.profile.mean_done)
 
     def observe(self, machine: Machine, task: TaskId, seconds: float) -> None:
         """Learn from a task that was done. A clock may not tell that it took any time."""

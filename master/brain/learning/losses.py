@@ -10,6 +10,7 @@ from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
 
 MOST: Final = 200.0
 """Instances that earlier bags count as, at most; hours of work are held to as many tasks."""
+MOST_HAZARD: Final = 20.0  # of a task; one in 500 million is done then at the first try
 CONTRADICTED: Final = 3.0  # standard errors between what was and what is
 
 
@@ -56,6 +57,17 @@ class Losses:
     @property
     def reliability(self) -> float:
         return self.returned / self.sent if self.sent else 1.0
+
+
+def seconds_a_result(seconds: float, hazard: float, restart_seconds: float) -> float:
+    """The expected time until a task of so long is done, on machines that are lost by the second.
+
+    Each loss costs what ran till then and the time until another machine is there; with hazard h,
+    length t and restart s it is (1/h + s)(e^(h·t) - 1).
+    """
+    if not hazard:
+        return seconds
+    return (1 / hazard + restart_seconds) * math.expm1(min(MOST_HAZARD, hazard * seconds))
 
 
 def completed_by(seen: float, count: float, earlier: Sequence[Losses]) -> float:

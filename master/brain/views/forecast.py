@@ -223,6 +223,7 @@ class Known:
     expected: tuple[float, ...] = ()  # of each task that is not done, by a law; 0.0 of the others
     ratios: tuple[float, ...] = ()  # of runtimes to what the law expects of them
     own: tuple[tuple[float, ...], ...] = ()  # of those done, each where it ended first
+    hazards: tuple[float, ...] = ()  # machines of each kind that are lost, per second of one
     doubts: tuple[Doubt | None, ...] = ()  # how fast each kind is; None: it is the canonical one
 
 
@@ -253,6 +254,7 @@ def foreknown(run: RunView) -> Known:
         run.settings.graph is not None,
         *_by_law(run),
         own=_own(run),
+        hazards=tuple(run.hazard(c.index) for c in run.clusters),
         doubts=_doubts(run),
     )
 
