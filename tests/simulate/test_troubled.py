@@ -152,5 +152,7 @@ def test_every_event_there_is_happens_in_a_simulated_world(
         happened |= {type(event) for _, event in one.history.events}
     spot = Spot(60, 10, 6, 60.0, "0.017", "0.5", silent=0.17).simulation("product")
     spot.tell(events.Preferred("AUR"), 15_000.0)
+    spot.tell(events.Hampered("its disk is full"), 15_000.0)
+    spot.tell(events.Hampered(""), 15_100.0)
     happened |= {type(event) for _, event in spot.run().events}
     assert happened == set(get_args(events.Event)) - TOLD_BY_A_STORE
