@@ -43,6 +43,8 @@ def _all(world: World, ended_at: float) -> Iterator[str]:
         yield f"nobody caught: {error}"
     for refusal in world.user.refusals:
         yield f"a bag was not taken: {refusal}"
+    for number in world.held_on_to:
+        yield f"bag {number} has ended, and the master waits for it"
     yield from world.begun_wrong
     yield from world.user.unanswered(ended_at)
     yield from _executions(world)

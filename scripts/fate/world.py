@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import bats.worker.link.session as session_module
 from bats.common.messages import AttemptId, BagId, MachineId, TaskId
+from bats.master.bag_states import OPEN
 from bats.master.brain.rules.dispatch import AHEAD_SECONDS
 from bats.master.service.closing import Closing
 from bats.master.service.master import Master
@@ -53,6 +54,7 @@ class World:
         self.bags: dict[BagId, Errand] = {}  # by the numbers that the master gave
         self.left_out: set[tuple[BagId, TaskId]] = set()  # by the user, at some time
         self.begun_wrong: list[str] = []  # tasks without what they need
+        self.held_on_to: list[BagId] = []  # bags that had ended long before all was over
         self.steps = 0  # events that an engine took
         self.lives = 0  # of the master
         self.cuts = 0  # of the master's power
@@ -208,6 +210,8 @@ class World:
             ended = self.loop.now if ended is None else ended
             if not self.provider.alive() or self.loop.now - ended > QUIET_SECONDS:
                 return ended
+        known = self.master.bags.known if self.master else {}
+        self.held_on_to = [bag for bag, one in known.items() if one.state not in OPEN]
         return self.loop.now
 
     def _over(self) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from helpers.around_bags import Fleet, Store, Workers, ten_tasks
+from helpers.service import over, sweep
 
-from bats.common.errors import StoreDamagedError
+from bats.common.errors import StoreDamagedError, UsageError
 from bats.common.messages import BagId
 from bats.master.bag import Bag, Standing
 from bats.master.bag_states import BROKEN, HELD, PAUSED, QUEUED, RUNNING
@@ -20,8 +21,10 @@ from bats.master.brain.protocol.events import (
     Retried,
     Suspended,
 )
+from bats.master.client import Client
 from bats.master.service.bags.queue import Bags
 from bats.master.service.bags.runner import Runner
+from bats.master.service.master import Master
 from bats.master.service.options import Options
 
 
@@ -152,3 +155,17 @@ async def test_a_bag_broken_by_a_bug_stops_its_machines_and_no_other_bag(
     assert (first.state, first.words) == (BROKEN, "ZeroDivisionError: by nought")
     assert {machine for machine, _ in bench.fleet.stopped} == machines
     assert second.state == RUNNING
+
+
+async def test_a_bag_that_has_ended_and_is_asked_about_again_holds_nobody_up(
+    client: Client, master: Master
+) -> None:
+    ended = (await client.ask("submit", sweep=sweep(1)))["bag"]
+    await over(client, ended)
+    other = (await client.ask("submit", sweep=sweep(1)))["bag"]
+    await over(client, other)  # the first is not in memory any more
+    with pytest.raises(UsageError, match="no failed task"):
+        await client.ask("retry", bag=ended)
+    later = (await client.ask("submit", sweep=sweep(1), after=[ended]))["bag"]
+    assert (await over(client, later, 20))["state"] == "complete"
+    assert not master.bags.known

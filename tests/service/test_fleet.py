@@ -103,7 +103,7 @@ async def test_machines_that_take_longer_to_join_than_their_lease_lasts_are_soon
         status = await over(client, bag)
         machines = (await client.ask("machines", bag=bag))["machines"]
     assert status["state"] == "no machines"
-    told = "its lease of 1 s ran out before it joined: give slow a longer `lease`"
+    told = "its lease of 2 s ran out before it joined: give slow a longer `lease`"
     assert told in status["words"]
     # On a busy computer one may join at the last moment, and its lease is over all the same.
     unrenewed = "its lease ran out before it was renewed"

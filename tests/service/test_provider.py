@@ -13,7 +13,8 @@ from helpers.service import eventually
 from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
-from bats.common.ticket import Ticket
+from bats.common.ticket import UNRENEWED, Ticket
+from bats.common.units import in_words
 from bats.deploy.protocol import BusyError, Gone, RefusedError, Sighting, State
 from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.events import Begin, Cause, Joined
@@ -327,6 +328,26 @@ async def test_a_machine_that_went_by_itself_is_told_of_in_its_providers_words(
         here.backend.says[MachineId(1)] = Sighting(State.GONE, gone=gone, detail="as they say")
         await eventually(lambda: here.bag.ended)
         assert here.bag.ended == {1: (cause, "as they say")}
+
+
+async def test_a_machine_whose_lease_ends_before_it_joins_is_told_of_with_the_lease_it_had(
+    tmp_path: Path,
+) -> None:
+    """Its offering says none: then that follows from its ATU."""
+    async with world(tmp_path) as here:
+        here.bag.engine.handle(Begin(), 0.0)
+        one = next(machine.id for machine in here.bag.engine.alive())
+        had = here.bag.engine.machine(one)
+        assert had
+        assert had.lease_seconds > here.bag.offerings[0].lease_seconds == 0
+        here.start(one)
+        await eventually(lambda: here.backend.asked)
+        here.backend.says[one] = Sighting(State.GONE, gone=Gone.EXPIRED, detail=UNRENEWED)
+        await eventually(lambda: here.bag.ended)
+        _, words = here.bag.ended[one]
+        assert words.startswith(
+            f"its lease of {in_words(had.lease_seconds)} ran out before it joined"
+        )
 
 
 @pytest.mark.parametrize(("joined_at", "bill"), [(900.0, (900.0, 902.5)), (None, (997.5, 1000.0))])

@@ -345,7 +345,8 @@ class Bags:
         if known.began is None:
             raise UsageError(f"Bag {bag} has not begun; it is {known.state}.")
         if bag not in self.loaded:
-            self.known[bag] = known
+            if bag in self.known:  # else it has ended, and is looked at
+                self.known[bag] = known
             self._load(known, known.began, replayed, machines)
         return self.loaded[bag]
 

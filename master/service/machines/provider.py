@@ -205,6 +205,7 @@ class Provider:
         self._context.admission.admit(one.machine, pair.public, ticket=True)
         one.owner.machines.knows_key(one.machine, pair.public)
         lease_seconds, margin_seconds = self._first_lease(one)
+        one.first_lease = lease_seconds
         return Ticket(
             machine=one.machine,
             master=self._context.addresses,

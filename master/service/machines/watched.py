@@ -7,6 +7,7 @@ from typing import Final
 from bats.common.messages import MachineId
 from bats.common.offering import Offering
 from bats.common.ticket import UNRENEWED
+from bats.common.units import in_words
 from bats.deploy.protocol import Gone, Sighting
 from bats.master.brain.protocol.events import Cause
 from bats.master.service.owner import Owner
@@ -25,8 +26,9 @@ class Watched:
     """A machine on its way from being asked for to being gone."""
 
     __slots__ = (
-        "announced", "asked", "charged_since", "cluster", "ended", "failure", "joined", "left",
-        "lost_since", "machine", "owner", "resumed", "seen", "starting", "stopping", "waits",
+        "announced", "asked", "charged_since", "cluster", "ended", "failure", "first_lease",
+        "joined", "left", "lost_since", "machine", "owner", "resumed", "seen", "starting",
+        "stopping", "waits",
     )  # fmt: skip
 
     def __init__(self, machine: MachineId, owner: Owner, cluster: int) -> None:
@@ -35,6 +37,7 @@ class Watched:
         self.cluster = cluster
         self.starting = False  # the back end is being asked for it
         self.asked = False  # it has been, so it may be there
+        self.first_lease = 0.0  # seconds, of its ticket; 0 of one that an earlier master asked for
         self.resumed = False  # asked for in an earlier life of this master, or just not yet
         self.joined = False
         self.ended = False  # it is gone, and what it left is being fetched
@@ -63,8 +66,9 @@ class Watched:
         gone = seen.gone.value if seen.gone else ""
         detail = self.failure or told_to or seen.detail or self.stopping or gone
         if detail == UNRENEWED and not self.joined:
+            seconds = f" of {in_words(self.first_lease)}" if self.first_lease else ""
             detail = (
-                f"its lease of {self.offering.lease_seconds:g} s ran out before it joined: "
+                f"its lease{seconds} ran out before it joined: "
                 f"give {self.offering.name} a longer `lease`"
             )
         return cause, detail
