@@ -120,7 +120,9 @@ def learn_of_others(run: Run) -> None:
 def learn_of_left(run: Run, c: ClusterState) -> None:
     """Try a kind of which other bags leave some by now, and that nothing is known of."""
     few = run.tasks.waiting < (1 if run.phase is Phase.SAMPLING else SHARE_OF_BAG)
-    if few or c.tried or not run.provisioner.learns_on or run.sampler.blind:
+    if few or c.tried or run.pool.living[c.index]:
+        return
+    if not run.provisioner.learns_on or run.sampler.blind:
         return
     if run.choice.budget is None and run.phase is not Phase.SAMPLING:  # the sample counted with it
         longest = max(c.offering.atu_seconds, *run.canonical.sample())
