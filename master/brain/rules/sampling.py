@@ -130,7 +130,7 @@ def learn_of_left(run: Run, c: ClusterState) -> None:
         run.ledger.limit = Money((run.ledger.limit or NOTHING) + more)
     left, price = run.ledger.left, charge(c.offering, 0.0)
     if (left is None or price * SHARE_OF_BUDGET <= left) and hiring.start(run, c.index, 1):
-        c.tried = True
+        c.tried, run.progress.waited_since = True, run.now  # it is not late yet
         run.say(f"1 {c.offering.name}, which other bags leave, to learn how long tasks take there")
 
 
