@@ -98,7 +98,7 @@ async def _watched(master: Master, seen: Seen) -> AsyncIterator[None]:
         while True:
             (kept,) = master.bags.pools.kept()
             seen.most = max(seen.most, kept.committed)
-            for runner in master.bags.runners.values():
+            for runner in master.bags.running.values():
                 seen.most_own = max(seen.most_own, runner.engine.committed)
             await asyncio.sleep(0.05)
 
