@@ -51,6 +51,11 @@ class Span:
     use: Use
 
 
+def tasks_from(chosen_at: float, strategy: str) -> float:
+    """The time from which on an attempt is no sample: of a bag that goes by a strategy, none is."""
+    return -1.0 if strategy and not chosen_at else chosen_at
+
+
 class MachineTime:
     """The time of one machine's slots by its use, in seconds."""
 

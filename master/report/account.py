@@ -17,7 +17,7 @@ from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.views.forecast import foretold
 from bats.master.brain.views.told.facts import LawFacts
 from bats.master.brain.views.told.view import RunView
-from bats.master.queries.chronicle import Chronicle
+from bats.master.queries.chronicle import Chronicle, tasks_from
 from bats.master.queries.failure_causes import Failure, failures
 from bats.master.queries.lent_machines import Loan, loans_of
 from bats.master.queries.replay import Recorded, Replayed
@@ -88,7 +88,7 @@ def account(reader: Reader, number: BagId) -> Account:
         replayed.hear(heard, now)
         shared.see(engine, heard, now)
         run = engine.headline()
-        chronicle.see(event, now, run.chosen_at)
+        chronicle.see(event, now, tasks_from(run.chosen_at, engine.strategy()))
         if promise is None and run.chosen:
             promise = Promise(None, run.chosen_at, run.chosen_committed, run.done)
             if not bag.settings.foresight:

@@ -15,7 +15,7 @@ from bats.master.bag import read_bag
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.views.told.promises import ToldView
 from bats.master.plain_data import plain
-from bats.master.queries.chronicle import MOST_SPANS, Chronicle
+from bats.master.queries.chronicle import MOST_SPANS, Chronicle, tasks_from
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.promise_chart import costs, ends
 from bats.master.report.renting import of_others, rented, spending
@@ -160,7 +160,7 @@ def _moment_of(runner: Runner, offered: Sequence[Schedule]) -> _Moment:
     run, view = runner.engine.headline(), runner.engine.view()
     return _Moment(
         run.now if runner.engine.over else runner.clock(),
-        run.chosen_at,
+        tasks_from(run.chosen_at, view.strategy),
         run.limit,
         list(runner.engine.running()[:MOST_SPANS]),
         plain(offered),
@@ -175,7 +175,7 @@ def _last_moment(view: dict[str, Any]) -> _Moment:
     limit, told = view.get("limit"), view.get("told")
     return _Moment(
         view.get("now", 0.0),
-        view.get("chosen_at", 0.0),
+        tasks_from(view.get("chosen_at", 0.0), view.get("strategy", "")),
         None if limit is None else Money(limit),
         [],
         [],

@@ -10,7 +10,7 @@ from bats.common.money import Money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.protocol.events import Added, Borrowed, Ended, Ending, Joined, TakenBack
 from bats.master.brain.protocol.journal import plain
-from bats.master.queries.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use
+from bats.master.queries.chronicle import MOST_BINS, MOST_SPANS, Chronicle, Use, tasks_from
 from bats.master.report.charts import runtimes_by_cluster
 from bats.master.report.renting import of_others
 
@@ -97,6 +97,13 @@ def test_tasks_that_were_added_while_somebody_looked_on_count_like_the_others() 
     chronicle.read([(k, 8.0, msgpack.packb(event)) for k, event in enumerate(events, 1)], 5.0)
     assert [span.use for span in chronicle.spans] == [Use.TASK, Use.TASK]
     assert sum(chronicle.done_by_bin.values()) == 2
+
+
+def test_of_a_bag_that_goes_by_a_strategy_nothing_is_a_sample() -> None:
+    chronicle = Chronicle(BAG, 10)
+    chronicle.see(ended(FIRST, (0, 1, Outcome.DONE, 2.0)), 2.0, tasks_from(0.0, "AUR"))
+    chronicle.see(ended(FIRST, (1, 1, Outcome.DONE, 2.0)), 4.0, tasks_from(0.0, ""))
+    assert [span.use for span in chronicle.spans] == [Use.TASK, Use.SAMPLE]
 
 
 def test_machines_of_a_pool_and_borrowed_ones_are_told_as_long_as_they_served() -> None:

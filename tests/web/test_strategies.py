@@ -36,6 +36,8 @@ async def test_a_strategy_is_chosen_by_pressing_its_point(
     strategy = master.bags.loaded[bag].engine.strategy
     await page.shows(POINTS, 60)
     assert "The bag goes by AUR." in await page.js(SAID)
+    assert "Strategy\nAUR" in await page.js("document.getElementById('tiles').innerText")
+    assert not await page.js("document.querySelectorAll('#timeline .use-sample').length")
     assert await serious_faults(page, axe) == []
     (tmp_path / "desktop.png").write_bytes(await page.picture())
     names = await page.js(f"[...document.querySelectorAll('{POINTS}')].map(p => p.ariaLabel)")

@@ -187,6 +187,7 @@ class RunStatus(TypedDict, total=False):
     steps: list[StepStatus]  # of a workflow
     open: bool  # more tasks may come: all is for those known so far
     stood_still: NotRequired[float]  # since the choice; a store of before has none
+    strategy: NotRequired[str]  # for unreliable machines, that it goes by instead of a schedule
     failing: NotRequired[int]  # tasks that failed, which paused it, and are not given up
 
 

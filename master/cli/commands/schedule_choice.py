@@ -89,7 +89,10 @@ def _is_bag(word: str) -> bool:
 
 
 def _preferred(facts: replies.Chosen) -> str:
-    return f"Bag {facts['bag']} goes on by the strategy {facts['chosen']}."
+    number, strategy = facts["bag"], facts["chosen"]
+    if facts["paused"]:
+        return f"Bag {number} takes {strategy}. It is paused: `bats resume {number}` goes on."
+    return f"Bag {number} goes on by the strategy {strategy}."
 
 
 def taken(schedule: str | None, facts: replies.Chosen) -> str:

@@ -72,6 +72,8 @@ def in_full(facts: Status) -> str:
         lines += deadline_line(facts)
         lines += [f"machines  {line}" for line in cluster_lines(facts)]
     lines += told_line(facts)
+    if strategy := facts.get("strategy"):
+        lines.append(f"strategy  {strategy}")
     lines.append(f"output    {facts['output_folder']}")
     if facts.get("open"):
         number = facts["bag"]

@@ -110,13 +110,14 @@ function headline(live) {
   const share = (part) => `${(100 * (part ?? 0)) / Math.max(1, live.total)}%`;
   const bar = byId("bar");
   bar.setAttribute("aria-valuenow", percent(live));
-  for (const part of ["done", "failed", "running"]) bar.querySelector(`.${part}`).style.width = share(live[part]);
+  const failed = (live.failed ?? 0) + (live.failing ?? 0); // those that have tries left are in no table yet
+  for (const [part, number] of [["done", live.done], ["failed", failed], ["running", live.running]])
+    bar.querySelector(`.${part}`).style.width = share(number);
   const words = [`${count(live.done)} of ${count(live.total)} tasks done`];
   if (live.open) words[0] += " so far, more may come";
   if (live.running) words.push(`${count(live.running)} running`);
   if (live.blocked) words.push(`${count(live.waiting)} ready`, `${count(live.blocked)} waiting for others`);
   if (live.cut_off) words.push(`${count(live.cut_off)} cut off`);
-  const failed = (live.failed ?? 0) + (live.failing ?? 0); // those that have tries left are in no table yet
   if (failed && !live.failed) words.push(`${count(failed)} failed`);
   if (live.phase === "choosing") words.push("waiting for your choice");
   if (live.eta_seconds && live.phase === "executing") {
@@ -143,7 +144,7 @@ function headline(live) {
     [live.chosen ? "Limit" : "Budget", limit === null || limit === undefined ? "none set" : money(limit, currency)],
     ["Machines", count(live.machines_alive)],
     ["Tasks a minute", live.speed ? count(60 * live.speed) : "–"],
-    ["Schedule", live.chosen || "not chosen"],
+    live.strategy ? ["Strategy", live.strategy] : ["Schedule", live.chosen || "not chosen"],
     ["Elapsed", live.now === undefined ? "–" : duration((live.ended_at ?? live.now) - live.began_at)],
   ];
   byId("tiles").replaceChildren(...tiles.map(([name, value]) =>

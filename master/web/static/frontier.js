@@ -8,6 +8,7 @@ const NEWS = 0.1; // share of results beyond those that were known
 const HIGH = 230;
 const [LEFT, RIGHT, TOP, BOTTOM] = [64, 18, 14, 40];
 const TOUCHED = 14; // pixels around a point
+const SPAN = 0.05; // share of the largest value that an axis spans at least: nothing looks farther apart than it is
 
 const state = { bag: null, asked: 0, results: 0, over: false, found: null, drawn: "" };
 
@@ -19,7 +20,8 @@ export async function see(live, change, told) {
     byId("strategies").hidden = true;
   }
   const news = state.asked === 0 || results > (1 + NEWS) * state.results || live.over !== state.over;
-  if (results < LEAST || !news || Date.now() - state.asked < ASKED_MS) return;
+  const soon = live.over === state.over && Date.now() - state.asked < ASKED_MS;
+  if (results < LEAST || !news || soon) return;
   Object.assign(state, { asked: Date.now(), results, over: live.over });
   try {
     await again(live.bag, change);
@@ -72,16 +74,16 @@ function picture(found, width, mayChoose, change) {
   const points = every.map((one, k) => point(one, k, [along(one.cost), up(one.makespan_seconds)]));
   const way = every.map((one, k) => `${k ? "L" : "M"}${along(one.cost)} ${up(one.makespan_seconds)}`).join("");
   const [cheapest, dearest] = [every.at(-1), every[0]];
+  const apart = money(dearest.cost, found.currency) !== money(cheapest.cost, found.currency);
   const drawing = svg("svg", { width, height: HIGH, role: "group", "aria-label":
     `${every.length} strategies by price and time, from ${inWords(dearest, found.currency)} to ${inWords(cheapest, found.currency)}` },
     svg("path", { class: "axis", fill: "none", d: `M${LEFT} ${TOP}V${HIGH - BOTTOM}H${width - RIGHT}` }),
     svg("path", { class: "curve", d: way }),
     words(LEFT - 6, up(cheapest.makespan_seconds) + 4, "end", duration(cheapest.makespan_seconds)),
-    ...(every.length > 1 ? [
-      words(LEFT - 6, up(dearest.makespan_seconds) + 4, "end", duration(dearest.makespan_seconds)),
-      words(along(dearest.cost), HIGH - BOTTOM + 16, "end", money(dearest.cost, found.currency)),
-    ] : []),
-    words(along(cheapest.cost), HIGH - BOTTOM + 16, every.length > 1 ? "start" : "middle", money(cheapest.cost, found.currency)),
+    ...(duration(dearest.makespan_seconds) !== duration(cheapest.makespan_seconds) ?
+      [words(LEFT - 6, up(dearest.makespan_seconds) + 4, "end", duration(dearest.makespan_seconds))] : []),
+    ...(apart ? [words(along(dearest.cost), HIGH - BOTTOM + 16, "end", money(dearest.cost, found.currency))] : []),
+    words(along(cheapest.cost), HIGH - BOTTOM + 16, apart ? "start" : "middle", money(cheapest.cost, found.currency)),
     words((LEFT + width - RIGHT) / 2, HIGH - 6, "middle", "price across, time upwards"),
     ...points);
   return drawing;
@@ -124,7 +126,9 @@ async function take(one, found, change) {
 }
 
 function scale(values, from, to) {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  let [low, high] = [Math.min(...values), Math.max(...values)];
+  const more = Math.max(0, SPAN * high - (high - low)) / 2;
+  [low, high] = [low - more, high + more];
   return (value) => Math.round(10 * (high > low ? from + ((value - low) / (high - low)) * (to - from) : (from + to) / 2)) / 10;
 }
 

@@ -114,6 +114,7 @@ class RunView:
     steps: tuple[StepView, ...] = ()  # of a workflow
     open: bool = False  # more tasks may come: all is for those known so far
     stood_still: float = 0.0  # so long since the schedule was chosen
+    strategy: str = ""  # for unreliable machines, that it goes by instead of a schedule
     failing: int = 0  # tasks that failed, which paused it, and are not given up
 
 
@@ -178,6 +179,7 @@ def view(run: Run, now: float) -> RunView:
         steps=_steps(run),
         open=run.open and run.phase not in (Phase.ENDING, Phase.ENDED),
         stood_still=run.progress.stood_still,
+        strategy="" if (pools := run.replicator.pools()) is None else pools.strategy(run),
         failing=_failing(run),
     )
 
