@@ -1,6 +1,5 @@
 """Experience across bags, as it can be looked at."""
 
-import struct
 from statistics import fmean
 
 from bats.master.api import replies
@@ -26,19 +25,18 @@ def _speeds(row: LearnedRow) -> replies.MachineSpeeds:
     return {
         "offering": row.offering,
         "machines": row.tasks,
-        "slowness": list(struct.unpack(f"<{len(row.runtimes) // 8}d", row.runtimes)),
+        "slowness": list(row.rising),
         "at": row.at,
     }
 
 
 def _told(row: LearnedRow) -> replies.Lesson:
-    runtimes = struct.unpack(f"<{len(row.runtimes) // 8}d", row.runtimes)
     return {
         "command": row.template,
         "offering": row.offering,
         "tasks": row.tasks,
-        "mean_seconds": fmean(runtimes),
-        "longest_seconds": runtimes[-1],
+        "mean_seconds": fmean(row.rising),
+        "longest_seconds": row.rising[-1],
         "at": row.at,
         "lost": _lost(row),
     }
@@ -48,7 +46,7 @@ def _lost(row: LearnedRow) -> replies.Lost | None:
     """None of a reliable offering."""
     if not row.losses:
         return None
-    one = Losses(*struct.unpack(f"<{len(row.losses) // 8}d", row.losses))
+    one = Losses(*row.lost)
     return {
         "known": one.known,
         "lately": one.lately,

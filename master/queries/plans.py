@@ -115,7 +115,7 @@ def _frontier_told(
         **told,
         "tasks": world.tasks,
         "machines": world.machines,
-        "reliability": world.unreliable.reliability,
+        "reliability": world.unreliable.returns,
         "mean_seconds": world.T_ur,
         "chosen": "" if best is None else known.written(best.strategy),
         "strategies": [_told(one, known) for one in found],

@@ -21,7 +21,7 @@ from bats.common.messages import TaskId
 from bats.common.money import NOTHING, Money
 from bats.master.brain.arrays import np
 from bats.master.brain.engine import Engine
-from bats.master.brain.learning.experience import completed_by
+from bats.master.brain.learning.experience import runtimes_with_earlier
 from bats.master.brain.learning.regression import Line
 from bats.master.brain.planning.believable import NOISE, believable
 from bats.master.brain.planning.schedules import Schedule
@@ -251,7 +251,7 @@ def _possible(
         done = [one.canonical(seconds, k) for k, seconds in enumerate(known.own)]
         ends = [one.ends(taus, [k] * len(taus), rng) for k, taus in enumerate(running)]
         completed = np.sort(np.concatenate([*done, *ends])).tolist()
-        sample = np.array(completed_by(completed, *known.earlier), dtype=np.float64)
+        sample = np.array(runtimes_with_earlier(completed, *known.earlier), dtype=np.float64)
         parts.append(possible(sample, OF_EACH, rng))
     atoms = max(part.values.shape[1] for part in parts)
     draws = Draws(

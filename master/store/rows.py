@@ -1,6 +1,8 @@
 """The rows of the store but for results: what is written, what is read back."""
 
+import struct
 import zlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bats.common.messages import BagId, MachineId, TaskId
@@ -77,3 +79,22 @@ class LearnedRow(NamedTuple):
     at: float  # when the last of them ended, by the calendar
     runtimes: bytes  # doubles, rising
     losses: bytes | None = None  # doubles: of an unreliable offering
+
+    @property
+    def rising(self) -> tuple[float, ...]:
+        """The runtimes."""
+        return _unpacked(self.runtimes)
+
+    @property
+    def lost(self) -> tuple[float, ...]:
+        """The losses; empty of a reliable offering."""
+        return _unpacked(self.losses or b"")
+
+
+def packed(values: Sequence[float]) -> bytes:
+    """Doubles, as rows keep them."""
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def _unpacked(doubles: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(doubles) // 8}d", doubles)

@@ -8,7 +8,7 @@ from bats.master.brain.learning.experience import (
     MOST,
     SHARES,
     Experience,
-    completed_by,
+    runtimes_with_earlier,
 )
 from bats.master.brain.prediction.distributions import possible
 from bats.master.simulate.workloads import WORKLOADS
@@ -44,7 +44,7 @@ def test_it_counts_for_less_the_older_it_is() -> None:
 
 def test_a_sample_keeps_its_mean_and_gets_the_shape_of_earlier_bags() -> None:
     sample = [4.0, 10.0, 16.0]
-    whole = completed_by(sample, [1.0, 1.0, 1.0, 1.0, 6.0], 5.0)
+    whole = runtimes_with_earlier(sample, [1.0, 1.0, 1.0, 1.0, 6.0], 5.0)
     assert len(whole) == 8
     assert np.mean(whole) == pytest.approx(10.0)
     assert max(whole) == pytest.approx(30.0)
@@ -53,7 +53,7 @@ def test_a_sample_keeps_its_mean_and_gets_the_shape_of_earlier_bags() -> None:
 def test_experience_that_the_sample_contradicts_is_left_out() -> None:
     sample = tuple(np.linspace(9.0, 11.0, 30).tolist())
     bimodal = [1.0] * 30 + [40.0] * 10
-    assert completed_by(sample, bimodal, 10.0) == sample
+    assert runtimes_with_earlier(sample, bimodal, 10.0) == sample
 
 
 def test_a_long_tail_that_a_small_sample_missed_is_expected_from_experience() -> None:
@@ -65,7 +65,7 @@ def test_a_long_tail_that_a_small_sample_missed_is_expected_from_experience() ->
         for seed in range(20):
             sample = drawn("pareto", 12, 100 + seed)
             if completed:
-                sample = list(completed_by(sample, earlier.runtimes, MOST))
+                sample = list(runtimes_with_earlier(sample, earlier.runtimes, MOST))
             draws = possible(np.array(sample), 40, np.random.default_rng(seed))
             means = (draws.values * draws.weights).sum(axis=1)
             longest.append(np.log(np.quantile(means, 0.9) / np.quantile(means, 0.1)))

@@ -6,7 +6,12 @@ from statistics import fmean
 import pytest
 
 from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
-from bats.master.brain.learning.losses import MOST, Losses, completed_by, seconds_a_result
+from bats.master.brain.learning.losses import (
+    MOST,
+    Losses,
+    reliability_with_earlier,
+    seconds_a_result,
+)
 
 SEEN = Losses(100, 80, 6, 36_000.0, 0.8, 0.7, 0.75, 12.0)
 
@@ -29,9 +34,9 @@ def test_of_two_bags_the_counts_are_added_and_the_epochs_are_the_newer_ones():
 
 
 def test_a_few_instances_are_completed_by_many_unless_these_were_others():
-    assert completed_by(0.9, 20, [SEEN]) == pytest.approx((18 + 80) / 120)
-    assert completed_by(0.2, 50, [SEEN]) == 0.2, "it is another pool by now"
-    assert completed_by(0.9, 20, []) == 0.9
+    assert reliability_with_earlier(0.9, 20, [SEEN]) == pytest.approx((18 + 80) / 120)
+    assert reliability_with_earlier(0.2, 50, [SEEN]) == 0.2, "it is another pool by now"
+    assert reliability_with_earlier(0.9, 20, []) == 0.9
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bats.common.machine_names import within_block
 from bats.common.messages import BagId, MachineId
 from bats.master.brain.protocol import numbering
 from bats.master.brain.protocol.journal import event_from
@@ -17,11 +18,11 @@ def test_a_number_says_whose_machine_it_is(bag: BagId, count: int):
     machine = MachineId(before_first(bag) + count)
     assert numbering.bag_of(machine) == bag
     assert not numbering.by_hand(machine)
-    assert numbering.within_block(machine) == count
+    assert within_block(machine) == count
     by_hand = MachineId(BEFORE_BY_HAND + count)
     assert numbering.by_hand(by_hand)
     assert numbering.bag_of(by_hand) == 0
-    assert numbering.within_block(by_hand) == count
+    assert within_block(by_hand) == count
 
 
 @given(bags, counts)

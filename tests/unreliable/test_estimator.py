@@ -137,3 +137,10 @@ def test_of_what_is_due_when_the_tail_begins_the_longest_sent_comes_first():
     start = until_tail(world, Strategy(0, 0.0, 4000.0, 0.1), np.random.default_rng(1))
     assert len(start.sent) > 10
     assert list(start.sent) == sorted(start.sent)
+
+
+def test_the_share_that_returns_is_that_of_instances_which_are_neither_silent_nor_lost() -> None:
+    pool = Pool((1.0, 100.0), 1.0, reliability=0.9, hazard_per_hour=30.0)
+    back = pool.draw(np.random.default_rng(1), 100_000).back
+    assert np.isfinite(back).mean() == pytest.approx(pool.returns, abs=0.005)
+    assert pool.returns < 0.75

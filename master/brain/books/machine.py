@@ -7,10 +7,10 @@ from typing import Final
 
 from bats.common.billing import atus, paid_uptime
 from bats.common.errors import BrokenInvariantError
+from bats.common.machine_names import machine_name
 from bats.common.messages import MachineId, TaskId
 from bats.common.offering import Offering
 from bats.master.brain.books.taskbook import Attempt
-from bats.master.brain.protocol.numbering import within_block
 
 LEASE_SECONDS: Final = 900.0
 """No machine should outlive its master by more, but for an ATU that is billed anyway."""
@@ -97,7 +97,7 @@ class Machine:
     @property
     def name(self) -> str:
         """The name that people know it by."""
-        return f"{self.offering.name} {within_block(self.id)}"
+        return machine_name(self.offering.name, self.id)
 
     @property
     def alive(self) -> bool:

@@ -58,7 +58,7 @@ def shares(rising: Sequence[float]) -> tuple[float, ...]:
     return _equal_shares(values, np.ones(values.size), min(SHARES, values.size))
 
 
-def completed_by(
+def runtimes_with_earlier(
     sample: Sequence[float], earlier: Sequence[float], weight: float
 ) -> tuple[float, ...]:
     """The sample with so many tasks more, as earlier bags had them, stretched to its mean.

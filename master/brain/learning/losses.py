@@ -70,7 +70,7 @@ def seconds_a_result(seconds: float, hazard: float, restart_seconds: float) -> f
     return (1 / hazard + restart_seconds) * math.expm1(min(MOST_HAZARD, hazard * seconds))
 
 
-def completed_by(seen: float, count: float, earlier: Sequence[Losses]) -> float:
+def reliability_with_earlier(seen: float, count: float, earlier: Sequence[Losses]) -> float:
     """γ as seen in so many instances, with those of earlier bags where these are no others."""
     sent = sum(one.sent for one in earlier)
     if not sent:

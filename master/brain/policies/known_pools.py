@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bats.common.messages import TaskId
 from bats.common.money import UNITS
-from bats.master.brain.learning.losses import Losses, completed_by
+from bats.master.brain.learning.losses import Losses, reliability_with_earlier
 from bats.master.brain.policies.two_pools import LATE, T_ur, most_reliable
 from bats.master.brain.unreliable.notation import ALL
 from bats.master.brain.unreliable.pools import Billing, Found, Pool, Situation, World
@@ -98,8 +98,8 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
     sent = run.instances.sent()
     share = reliability(sent, as_of, LATE * T_ur(run))
     earlier = [Losses(*one) for one in run.settings.learned_losses if one]
-    ahead = completed_by(share.ahead, len(sent), earlier)
-    lately = completed_by(share.lately, len(sent), earlier)
+    ahead = reliability_with_earlier(share.ahead, len(sent), earlier)
+    lately = reliability_with_earlier(share.lately, len(sent), earlier)
     many = max(known, key=lambda c: (c.profile.count, -c.index))
     reliable = [c for c in run.clusters if c.offering.reliable and c.startable]
     best = min(reliable, key=_price_of_a_task, default=None)

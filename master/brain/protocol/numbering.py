@@ -7,37 +7,30 @@ from where no bag comes: their journals and machines lie beside those of bags.
 
 from typing import Final
 
+from bats.common.machine_names import BLOCK, OLD
 from bats.common.messages import BagId, MachineId
 
-_BLOCK: Final = 1_000_000
-_OLD: Final = 500_000  # no number of today is lower; see below
-
-BEFORE_BY_HAND: Final = MachineId(_OLD)
+BEFORE_BY_HAND: Final = MachineId(OLD)
 """The first machine started by hand has the next number."""
 
 
 def before_first(bag: BagId) -> MachineId:
     """The bag's first machine has the next number."""
-    return MachineId(bag * _BLOCK)
+    return MachineId(bag * BLOCK)
 
 
 def bag_of(machine: MachineId) -> BagId:
     """0 for a machine started by hand."""
-    return BagId(machine // _BLOCK)
+    return BagId(machine // BLOCK)
 
 
 def block_of(bag: BagId) -> range:
     """The numbers that its machines may have."""
-    return range(bag * _BLOCK, (bag + 1) * _BLOCK)
-
-
-def within_block(machine: MachineId) -> int:
-    """Counts from 1; with its offering's name it is what people call a machine of one bag."""
-    return machine % _BLOCK % _OLD
+    return range(bag * BLOCK, (bag + 1) * BLOCK)
 
 
 def by_hand(machine: MachineId) -> bool:
-    return machine < _BLOCK
+    return machine < BLOCK
 
 
 FIRST_POOL: Final = BagId(8_000_000)
@@ -62,12 +55,12 @@ def serves_all(machine: MachineId) -> bool:
 
 def from_journal(machine: MachineId, bag: BagId) -> MachineId:
     """The number in a journal as it is today: there, low ones were the bag's own machines."""
-    return machine if machine > _OLD else MachineId(before_first(bag) + machine)
+    return machine if machine > OLD else MachineId(before_first(bag) + machine)
 
 
 def from_table(machine: MachineId) -> MachineId:
     """Likewise of the store's tables, and of workers: there, they were those started by hand."""
-    return machine if machine > _OLD else MachineId(BEFORE_BY_HAND + machine)
+    return machine if machine > OLD else MachineId(BEFORE_BY_HAND + machine)
 
 
 def in_old_tables(machine: MachineId) -> MachineId:

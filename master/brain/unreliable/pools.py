@@ -55,6 +55,12 @@ class Pool:
         """T_ur, T_r: the mean of the instances that return."""
         return float(np.mean(self.turnaround))
 
+    @property
+    def returns(self) -> float:
+        """The share of instances that come back, however late: neither silent nor lost."""
+        lasting = np.exp(-self.hazard_per_hour / 3600.0 * np.asarray(self.turnaround))
+        return self.reliability * float(np.mean(lasting))
+
     def draw(self, rng: Generator, count: int) -> Fates:
         """The fates of so many instances, as they would be without any deadline."""
         sample = np.asarray(self.turnaround)

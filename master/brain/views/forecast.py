@@ -15,7 +15,7 @@ from bats.common.messages import MachineId, TaskId
 from bats.common.money import NOTHING, Money
 from bats.common.offering import Offering
 from bats.common.records import dataclass
-from bats.master.brain.learning.experience import completed_by
+from bats.master.brain.learning.experience import runtimes_with_earlier
 from bats.master.brain.learning.regression import SAME, Line
 from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster, Mix
@@ -240,7 +240,7 @@ def foreknown(run: RunView) -> Known:
         len(run.tasks),
         run.tasks.unfinished,
         runtimes,
-        completed_by(runtimes, *earlier),
+        runtimes_with_earlier(runtimes, *earlier),
         tuple(done),
         earlier,
         elapsed,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from bats.common.machine_names import machine_name
 from bats.master.api import replies
 from bats.master.api.requests import (
     Explain,
@@ -16,14 +17,7 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.bag_status import failure_lines, state_in_words
-from bats.master.cli.display.formatting import (
-    count,
-    duration,
-    machine_name,
-    mix,
-    shortened,
-    table,
-)
+from bats.master.cli.display.formatting import count, duration, mix, shortened, table
 from bats.master.cli.questions import ask, bag_argument
 
 PLAN = "plan"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import click
 
 from bats.common.errors import UnreachableError
+from bats.common.machine_names import machine_name
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import (
@@ -23,7 +24,7 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.access import has_store, reach
 from bats.master.cli.base import Common, command, common, run
-from bats.master.cli.display.formatting import amount, count, duration, machine_name, table
+from bats.master.cli.display.formatting import amount, count, duration, table
 from bats.master.cli.display.tables.elasticity_table import measures, measures_of_all
 from bats.master.cli.display.tables.pool_table import pools_in_full
 from bats.master.cli.display.tables.speeds_table import speeds_in_words

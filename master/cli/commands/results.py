@@ -8,18 +8,12 @@ from typing import Any, Final
 import click
 
 from bats.common.errors import UsageError, quoted
+from bats.common.machine_names import machine_name
 from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
 from bats.master.api.replies import TaskResult
 from bats.master.cli.access import look
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.display.formatting import (
-    amount,
-    duration,
-    machine_name,
-    printable,
-    shortened,
-    table,
-)
+from bats.master.cli.display.formatting import amount, duration, printable, shortened, table
 from bats.master.cli.display.terminal import exact
 from bats.master.cli.questions import bag_argument
 

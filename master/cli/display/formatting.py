@@ -74,8 +74,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def bar(share: float, width: int = 24) -> str:
     full = round(max(0.0, min(1.0, share)) * width)
     return "█" * full + "·" * (width - full)
-
-
-def machine_name(offering: str, number: int) -> str:
-    """The name that people know a machine by, `large 4`; its number, 1000004, says whose it is."""
-    return f"{offering} {number % 1_000_000 % 500_000}"

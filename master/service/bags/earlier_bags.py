@@ -4,7 +4,6 @@ It is kept by the command as it is written, `{names}` and all, and by the offeri
 an offering differ is kept beside it.
 """
 
-import struct
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
@@ -15,7 +14,7 @@ from bats.master.brain.learning.experience import Experience
 from bats.master.brain.learning.losses import Losses
 from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.store.reader import Reader
-from bats.master.store.rows import LearnedRow
+from bats.master.store.rows import LearnedRow, packed
 
 FEWEST = 3  # tasks from which on a bag has something to tell
 
@@ -72,23 +71,15 @@ def _rows(
         before = losses_of(row) if row and seen else None
         lost = before.aged(now - row.at).with_more(seen) if row and before and seen else seen
         yield LearnedRow(
-            name, str(offering.name), whole.count, now, _packed(whole.runtimes),
-            _packed(astuple(lost)) if lost else None,
+            name, str(offering.name), whole.count, now, packed(whole.runtimes),
+            packed(astuple(lost)) if lost else None,
         )  # fmt: skip
 
 
 def experience(row: LearnedRow) -> Experience:
-    return Experience(row.tasks, _unpacked(row.runtimes), row.at)
+    return Experience(row.tasks, row.rising, row.at)
 
 
 def losses_of(row: LearnedRow) -> Losses | None:
     """None of a reliable offering."""
-    return Losses(*_unpacked(row.losses)) if row.losses else None
-
-
-def _packed(values: Sequence[float]) -> bytes:
-    return struct.pack(f"<{len(values)}d", *values)
-
-
-def _unpacked(packed: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(packed) // 8}d", packed)
+    return Losses(*row.lost) if row.losses else None
