@@ -7,9 +7,10 @@ Every case sees the same bags, once with the tail strategy asked about and once 
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import field
+from itertools import accumulate
 from statistics import median
 from typing import Any, Final, Generic, TypeVar
 
@@ -64,7 +65,7 @@ class Outcome:
     done: int
     seconds: float
     cost: Money
-    mix: Mix | None  # as chosen; None: the bag ended with its sample
+    mix: Mix | None  # most at a time since the choice; None: the bag ended with its sample
     sample_seconds: float
     sample_cost: Money  # for ATUs that had begun when the schedule was chosen
     words: str  # how it ended
@@ -87,7 +88,7 @@ class Summary:
     runs: int
     finished: int  # runs that did all tasks; none ever spends more than its budget
     in_time: int  # of these, within the deadline
-    mix: Mix | None  # the one most often chosen
+    mix: Mix | None  # the one most often had
     seconds: Range[float] | None
     cost: Range[Money]
     sample_time: float  # share of the makespan
@@ -147,23 +148,36 @@ def pools_shown(world: World, workload: Workload, seed: int = 1) -> KnownPools |
 
 def simulated(job: Job) -> Outcome:
     """One run of one case."""
-    chosen: list[tuple[float, Mix]] = []
+    chosen: list[float] = []
 
     def look(engine: Engine) -> None:
         run = engine.headline()
         if run.chosen and not chosen:
-            mix = tuple(one.planned for one in engine.view().clusters)
-            chosen.append((run.chosen_at, mix))
+            chosen.append(run.chosen_at)
 
     simulation = _simulation(job, look)
     history = simulation.run()
     run, seen = simulation.engine.headline(), simulation.engine.view()
     took = seen.ended_at or run.now
     cost = run.settled
-    at, mix = chosen[0] if chosen else (took, None)
+    at = chosen[0] if chosen else took
+    stays = history.uptimes.values()
+    mix = _most_at_once(stays, at, len(job[0].offerings)) if chosen else None
     before = Money(cost - simulation.engine.committed_since(at)) if chosen else cost
     words = history.end.words if history.end else ""
     return Outcome(run.done, took, cost, mix, at, before, words)
+
+
+def _most_at_once(stays: Iterable[tuple[int, float, float]], since: float, kinds: int) -> Mix:
+    """The most machines of each kind that were there at a time, from then on."""
+    most = [0] * kinds
+    for k in range(kinds):
+        mine = [
+            (max(since, came), left) for kind, came, left in stays if kind == k and left > since
+        ]
+        moves = sorted([(came, 1) for came, _ in mine] + [(left, -1) for _, left in mine])
+        most[k] = max(accumulate(step for _, step in moves), default=0)
+    return tuple(most)
 
 
 def _simulation(job: Job, look: Callable[[Engine], None] = lambda _: None) -> Simulation:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Final
 
-from bats.common.messages import BagId, MachineId
+from bats.common.messages import BagId, MachineId, TaskId
 from bats.common.money import Money
 from bats.common.outcomes.values import as_typed
 from bats.common.records import dataclass
@@ -24,6 +24,7 @@ from bats.master.report.value_plot import is_number, value_plot
 from bats.master.service.api.answering import Service
 from bats.master.service.bags.runner import Runner
 from bats.master.store.reader import Reader
+from bats.master.sweep.work import Work
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
 _MOST_DOTS: Final = 2000
@@ -141,7 +142,8 @@ def value_drawing(
     if not (values and sweep.names):
         return facts
     value = value if value in values else values[0]
-    parameter = parameter if parameter in sweep.names else sweep.names[0]
+    if parameter not in sweep.names:
+        parameter = _that_varies(sweep, [task for task, found in told if value in found])
     at, kind = sweep.names.index(parameter), sweep.types()[parameter]
     points = [
         (as_typed(sweep.values(task)[at], kind), found[value])
@@ -150,6 +152,14 @@ def value_drawing(
     ]
     svg = value_plot(points, parameter, value, _fit(width))
     return {**facts, "value": value, "parameter": parameter, "svg": svg}
+
+
+def _that_varies(sweep: Work, tasks: Sequence[int]) -> str:
+    """The first parameter that these tasks do not have in common."""
+    rows = [sweep.values(TaskId(task)) for task in tasks]
+    varies = (len(set(column)) > 1 for column in zip(*rows, strict=True))
+    return next((name for name, does in zip(sweep.names, varies, strict=False) if does),
+                sweep.names[0])  # fmt: skip
 
 
 def _fit(width: int) -> int:

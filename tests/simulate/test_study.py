@@ -10,7 +10,7 @@ from bats.common.errors import UsageError
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.simulate.given_runtimes import of_clusters, parameters, workload
-from bats.master.simulate.study import Case, World, simulations, study
+from bats.master.simulate.study import Case, World, _most_at_once, simulations, study
 from bats.master.simulate.workloads import Workload, constant, multi_modal, normal, truncated_levy
 
 OFFERINGS = (
@@ -190,3 +190,9 @@ def test_where_runtimes_follow_from_parameters_the_longest_go_first_as_they_woul
     assert told.seconds is not None
     assert blind.seconds is not None
     assert told.seconds.median < 0.97 * blind.seconds.median
+
+
+def test_the_machines_told_are_the_most_that_were_there_at_a_time_since_the_choice() -> None:
+    stays = [(0, 0.0, 9.0), (0, 12.0, 30.0), (0, 30.0, 40.0), (1, 5.0, 35.0), (1, 20.0, 25.0)]
+    assert _most_at_once(stays, 10.0, 3) == (1, 2, 0)
+    assert _most_at_once(stays, 50.0, 3) == (0, 0, 0)

@@ -52,6 +52,9 @@ def picture(
         Text(),
         _clusters(status),
     ]
+    if status["phase"] == "choosing" and not status["paused"] and not question:
+        words = "It is being found out what schedules come to; then one is chosen."
+        parts += [Text(), Text(words, style="bold")]
     if paused := status["paused"]:
         parts += [Text(), Text(f"paused: {paused['reason']}", style="bold")]
         parts += [Text(paused["ways"]), Text(question, style="bold")]

@@ -111,7 +111,7 @@ def notice(matter: Matter, bag: Bag, seen: Headline, view: RunView) -> dict[str,
         "words": _words(matter, bag, seen, view),
         "total": view.total,
         "done": view.done,
-        "failed": view.failed,
+        "failed": view.failed + view.failing,
         "seconds": round(view.now - view.began_at, 3),
         "spent": _exact(view.spent),
         "budget": None if view.budget is None else _exact(view.budget),
@@ -132,7 +132,10 @@ def _words(matter: Matter, bag: Bag, seen: Headline, view: RunView) -> str:
         offered = "a schedule is" if count == 1 else f"{count} schedules are"
         return f"{offered} offered: bats choose {bag.id} NAME"
     if matter is Matter.PAUSED and seen.pause is not None:
-        ways = ways_out(bag.id, seen.pause.task, again=seen.pause.again)
+        pause = seen.pause
+        ways = ways_out(
+            bag.id, pause.task, again=pause.again, budget=pause.budget, currency=currency
+        )
         return f"{seen.pause.reason}. {ways}"
     if matter is Matter.ENDED and seen.outcome is not None:
         return f"{seen.outcome.value}: {bag.words}"
