@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, time
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
@@ -41,6 +41,7 @@ class Checked(BaseModel):
     """A table of the file. Unknown keys are refused, with the key that was probably meant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    of_others: ClassVar[Mapping[str, str]] = {}  # keys of other files, with what to do
 
     @model_validator(mode="before")
     @classmethod
@@ -48,8 +49,11 @@ class Checked(BaseModel):
         if isinstance(data, Mapping):
             known = [one.alias or name for name, one in cls.model_fields.items()]
             for key in data:
-                if key not in known:
-                    fail(f"unknown key; {suggestion(str(key), known)}", key)
+                if key in known:
+                    continue
+                if key in cls.of_others:
+                    fail(cls.of_others[key], key)
+                fail(f"unknown key; {suggestion(str(key), known)}", key)
         return data
 
 

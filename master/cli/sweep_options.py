@@ -172,6 +172,7 @@ def _seconds(text: str | None, option: str) -> float | None:
         raise UsageError(f"{option}: {error}.") from None
 
 
+_SWEEPS: Final = (".toml", ".yaml", ".yml", ".json")
 _OF_COMMANDS: Final = "{}$;|<>"  # no name of a sweep file has these
 
 
@@ -187,6 +188,9 @@ def _file_and_words(
     if not words:
         raise click.UsageError("Name a sweep file, or give a command after `--`.")
     if after or (is_one_liner(words) and words[0] != "-"):
+        if not after and words[0].endswith(_SWEEPS) and Path(words[0]).is_file():
+            raise UsageError(f"{words[0]} is a sweep file, which has values of its own; `:::` and "
+                             "values stand behind a command.")  # fmt: skip
         return "", None, words
     if words[-1] == "-" and not Path(words[0]).is_file():
         words = ("-", *words[:-1])

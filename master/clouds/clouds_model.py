@@ -110,6 +110,9 @@ class PoolTable(Checked):
 class CloudsFile(Checked):
     """All offerings, pools of some of them, and the currency that prices are in."""
 
+    of_others = dict.fromkeys(
+        ("command", "argv", "grid", "step"), "a key of sweep files: --clouds names another file"
+    )
     currency: str = Field("$", min_length=1, max_length=20)
     offering: list[OfferingTable] = Field([])
     pool: list[PoolTable] = Field([])

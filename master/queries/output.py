@@ -67,6 +67,13 @@ def output(reader: Reader, number: BagId, want: GetLog) -> replies.Log:
         raise UsageError(
             f"Task {task} of bag {number} has not ended yet; there is no output of it."
         )
+    tries = sorted(row.attempt for row in attempts)
+    if want.attempt and want.attempt not in tries:
+        had = ", ".join(map(str, tries))
+        raise UsageError(
+            f"Task {task} of bag {number} has had attempt {had}; there is no output of "
+            f"attempt {want.attempt}."
+        )
     counts = max(attempts, key=lambda row: (row.outcome is Outcome.DONE, row.attempt)).attempt
     attempt, stream, offset = want.attempt or counts, want.stream, want.offset
     path = Path(bag.output_folder, printed_path(task, attempt, stream))

@@ -292,6 +292,9 @@ class StepTable(Recipe):
 class SweepFile(Recipe):
     """A bag of tasks: one command with many values, or several, each a step."""
 
+    of_others = dict.fromkeys(
+        ("offering", "pool", "currency"), "a key of clouds files: name this file with --clouds"
+    )
     step: list[StepTable] = Field([], description="The steps of a workflow, each with a command.")
     retries: Whole = Field(1, ge=0, le=1000, description="How often a failed task is tried again.")
     max_failures: Whole = Field(

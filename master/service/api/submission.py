@@ -18,7 +18,7 @@ from bats.master.api.requests import Submit
 from bats.master.bag import Bag, Standing
 from bats.master.bag_states import HELD, QUEUED
 from bats.master.brain.planning.planners import PLANNERS
-from bats.master.brain.policies.by_name import PROVISIONERS, REPLICATORS, SAMPLERS
+from bats.master.brain.policies.by_name import NTDMR, PROVISIONERS, REPLICATORS, SAMPLERS
 from bats.master.brain.protocol.numbering import before_first
 from bats.master.brain.protocol.parameters import MOST_TASKS, Parameters, parameters_of
 from bats.master.brain.protocol.settings import ASK, Settings
@@ -63,6 +63,11 @@ def bag_of(want: Submit, bag: BagId, options: Options, after: Iterable[BagId] = 
             f"The tail strategy `{tail}` knows how long every task will take, which only a "
             f"simulation does: see what it saves with `bats simulate --tail {tail}`, and run the "
             f"bag with one of {live}."
+        )
+    if given.get("strategy") and given.get("tail") != NTDMR:
+        raise UsageError(
+            f"`strategy` is of the tail {NTDMR}, for unreliable machines: add --tail {NTDMR}, in a "
+            f'sweep file `tail = "{NTDMR}"`, or leave it out.'
         )
     offerings = _places(
         sweep, _of_pools(given, sweep, _offerings(want.offerings, options), options)
