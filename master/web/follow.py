@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Final
 
-from bats.common.messages import BagId, MachineId, TaskId
+from bats.common.messages import BagId, MachineId
 from bats.common.money import Money
 from bats.common.outcomes.values import as_typed
 from bats.common.records import dataclass
@@ -24,7 +24,6 @@ from bats.master.report.value_plot import is_number, value_plot
 from bats.master.service.api.answering import Service
 from bats.master.service.bags.runner import Runner
 from bats.master.store.reader import Reader
-from bats.master.sweep.work import Work
 
 _MOST_FOLLOWED: Final = 4  # bags whose chronicle is kept
 _MOST_DOTS: Final = 2000
@@ -143,7 +142,8 @@ def value_drawing(
         return facts
     value = value if value in values else values[0]
     if parameter not in sweep.names:
-        parameter = _that_varies(sweep, [task for task, found in told if value in found])
+        rows = [sweep.values(task) for task, found in told if value in found]
+        parameter = _that_varies(sweep.names, rows)
     at, kind = sweep.names.index(parameter), sweep.types()[parameter]
     points = [
         (as_typed(sweep.values(task)[at], kind), found[value])
@@ -154,12 +154,10 @@ def value_drawing(
     return {**facts, "value": value, "parameter": parameter, "svg": svg}
 
 
-def _that_varies(sweep: Work, tasks: Sequence[int]) -> str:
-    """The first parameter that these tasks do not have in common."""
-    rows = [sweep.values(TaskId(task)) for task in tasks]
-    varies = (len(set(column)) > 1 for column in zip(*rows, strict=True))
-    return next((name for name, does in zip(sweep.names, varies, strict=False) if does),
-                sweep.names[0])  # fmt: skip
+def _that_varies(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The first parameter that these tasks, each with its values, do not have in common."""
+    columns = zip(names, zip(*rows, strict=True), strict=False)
+    return next((name for name, column in columns if len(set(column)) > 1), names[0])
 
 
 def _fit(width: int) -> int:
