@@ -67,3 +67,19 @@ class Offering:
     @property
     def free(self) -> bool:
         return self.price == NOTHING
+
+
+BLOCK: Final = 1_000_000
+"""The numbers that machines of one bag, or those of no bag, may have: 1000004 is of bag 1."""
+OLD: Final = 500_000
+"""No number of today is lower in the first block: version 0.1.0 counted from 1."""
+
+
+def within_block(machine: int) -> int:
+    """Counts from 1; with its offering's name it is what people call a machine of one bag."""
+    return machine % BLOCK % OLD
+
+
+def machine_name(offering: str, machine: int) -> str:
+    """As people say it: `large 4`."""
+    return f"{offering} {within_block(machine)}"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bats.common.machine_names import within_block
 from bats.common.messages import MachineId
 from bats.common.money import show
+from bats.common.offering import within_block
 from bats.common.units import counted
 from bats.master.queries.chronicle import Chronicle, MachineTime, Span, Use
 from bats.master.report.renting import Rented

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bats.common.machine_names import within_block
 from bats.common.messages import BagId, MachineId
+from bats.common.offering import within_block
 from bats.master.brain.protocol import numbering
 from bats.master.brain.protocol.journal import event_from
 from bats.master.brain.protocol.numbering import BEFORE_BY_HAND, before_first

@@ -7,9 +7,8 @@ from typing import Final
 
 from bats.common.billing import atus, paid_uptime
 from bats.common.errors import BrokenInvariantError
-from bats.common.machine_names import machine_name
 from bats.common.messages import MachineId, TaskId
-from bats.common.offering import Offering
+from bats.common.offering import Offering, machine_name
 from bats.master.brain.books.taskbook import Attempt
 
 LEASE_SECONDS: Final = 900.0

@@ -7,8 +7,8 @@ from where no bag comes: their journals and machines lie beside those of bags.
 
 from typing import Final
 
-from bats.common.machine_names import BLOCK, OLD
 from bats.common.messages import BagId, MachineId
+from bats.common.offering import BLOCK, OLD
 
 BEFORE_BY_HAND: Final = MachineId(OLD)
 """The first machine started by hand has the next number."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from bats.common.machine_names import machine_name
+from bats.common.offering import machine_name
 from bats.master.api import replies
 from bats.master.api.requests import (
     Explain,

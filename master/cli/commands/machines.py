@@ -11,7 +11,7 @@ from typing import Final, Literal
 import click
 
 from bats.common.errors import UnreachableError
-from bats.common.machine_names import machine_name
+from bats.common.offering import machine_name
 from bats.master.api import replies
 from bats.master.api.asking import ask as ask_of
 from bats.master.api.requests import (

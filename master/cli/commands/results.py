@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from bats.common.errors import UsageError, quoted
-from bats.common.machine_names import machine_name
+from bats.common.offering import machine_name
 from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
 from bats.master.api.replies import TaskResult
 from bats.master.cli.access import look
