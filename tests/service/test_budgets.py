@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 import structlog
-from helpers.peer import Peer, done, peer
+from helpers.peer import Peer, done, manual, peer
 from helpers.service import eventually, keeps_up, over, sweep
 
-from bats.common.messages import BlobChunk, Enroll, Heartbeat, MachineId, Results, WantBlob, Welcome
+from bats.common.messages import (
+    BlobChunk,
+    Enroll,
+    Heartbeat,
+    MachineId,
+    Outcome,
+    Results,
+    Run,
+    WantBlob,
+    Welcome,
+)
 from bats.common.wire.codec import encode
 from bats.common.wire.keys import Access, KeyPair, new_pair, read_access
 from bats.master.client import Client
@@ -120,6 +130,30 @@ async def test_who_floods_is_shut_out_and_the_others_are_served(
     refused = master.authenticator.refused
     async with peer(access, own):
         await eventually(lambda: master.authenticator.refused > refused)
+
+
+async def test_who_says_of_all_it_is_given_that_it_was_killed_is_shut_out(
+    master: Master, client: Client
+) -> None:
+    """It would be given them anew for ever, and each time that is written down."""
+    access, own = await enrolled(master)
+    async with peer(access, own) as idler:
+        await idler.hello(slots=200)
+        bag = (await client.ask("submit", sweep=sweep(200), offerings=[manual()]))["bag"]
+        serial = 0
+        async with asyncio.timeout(30):
+            while not master.budgets.is_out(own.public):
+                with contextlib.suppress(TimeoutError):
+                    told = (await idler.hear(Run, 1.0)).orders
+                    serial += 1
+                    killed = [
+                        done(bag, one.task)._replace(attempt=one.attempt, outcome=Outcome.KILLED)
+                        for one in told
+                    ]
+                    await idler.say(Results(serial, tuple(killed)))
+        assert serial > 10, "nor is who stops once"
+        assert (await client.ask("status", bag=bag))["failed"] == 0
+        await client.ask("cancel", bag=bag)
 
 
 async def _flood(flooder: Peer, frame: bytes) -> None:

@@ -86,7 +86,7 @@ class Runner:
         self.clock = BagClock(began, replayed.last, bag.anchor)
         bag.anchor = self.clock.anchor
         self.began = began
-        self.counted = 0  # results that workers told of what they had been given
+        self.counted = 0  # results that workers told of what they ran to its end
         self.revision = 0  # raised when something a waiting client cares for has changed
         self.changed = asyncio.Event()
         self._replayed: Replayed | None = replayed
@@ -316,7 +316,7 @@ class Runner:
                 counted.append(self._whole(known, machine, cluster, now))
             elif not self.engine.was_sent(result.task, result.attempt):
                 invented += 1
-        self.counted += len(counted)
+        self.counted += sum(one.outcome is not Outcome.KILLED for one in counted)
         coming = self._collect(machine, counted)
         if invented:
             log.warning("refused: results of what nobody was given", machine=machine, n=invented)
