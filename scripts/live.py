@@ -17,6 +17,7 @@ from experiments import (
     autoscaled,
     chapter6,
     comparison,
+    kept_live,
     one_elastic,
     page,
     planned_workflows,
@@ -42,6 +43,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "elastic": ("a pool of eight machines, and its bill", one_elastic.experiment),
     "pools": ("three autoscalers, beside their simulated twins", autoscaled.experiment),
     "prob": ("workflows planned with distributions, told and come", planned_workflows.experiment),
+    "promises": ("offers and budgets: told and come, price and time", kept_live.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (
