@@ -208,8 +208,7 @@ def _chance(seen: Sequence[bool]) -> float:
 def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ...]]]:
     """Canonical runtimes of all tasks, and lines to the clusters, for each run."""
     expected = np.asarray(known.expected or [1.0] * known.tasks, dtype=np.float64)
-    sample = np.asarray(known.ratios or known.experienced, dtype=np.float64)
-    varies = bool(np.ptp(sample) > 1e-9 * sample.mean())
+    sample, varies = _sample(known)
     draws, slower = _possible(known, sample, rng, varies=varies)
     work = (draws.values * draws.weights).sum(axis=1) * np.exp(slower.mean(axis=1))
     order = np.argsort(work, kind="stable")
@@ -222,6 +221,21 @@ def _bags(known: Known, rng: Generator) -> Iterator[tuple[Floats, tuple[Line, ..
             least = tau / factors[kinds[task]] / expected[task]
             bag[task] = expected[task] * _longer_than(least, row, rng)
         yield bag, tuple(map(_slower, known.lines, factors))
+
+
+def _sample(known: Known) -> tuple[Floats, bool]:
+    """The sample that bags stem from, and whether they vary at all: constants are to be exact.
+
+    A task that has run for as long as the others took, but for rounding, is one that ends now.
+    """
+    done = known.ratios or runtimes_with_earlier(sorted(known.done), *known.earlier)
+    alike = np.ptp(done) <= 2 * ROUNDING * np.mean(done)
+    if known.ratios:
+        return np.asarray(done, dtype=np.float64), not alike
+    longest = max(known.done) * (1 + 2 * ROUNDING)
+    if alike and all(tau <= longest for tau in known.longer_than.values()):
+        return np.asarray(done, dtype=np.float64), False
+    return np.asarray(known.experienced, dtype=np.float64), True
 
 
 def _possible(

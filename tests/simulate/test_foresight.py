@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.workbench import HOUR, Bench, offering, only, sent, settings
 
-from bats.common.messages import MachineId
+from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money, money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.master.brain.books.taskbook import TaskState
@@ -31,7 +31,7 @@ from bats.master.brain.protocol.events import (
 from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.simulate.driver import NEVER, Conditions, Simulation
-from bats.master.simulate.foresight import _bound, _told, foretell
+from bats.master.simulate.foresight import _bags, _bound, _told, foretell
 from bats.master.simulate.running_ahead import End, run_ahead
 from bats.master.simulate.workloads import WORKLOADS
 
@@ -120,6 +120,21 @@ def test_a_run_short_of_what_was_told_is_given_more_and_ends() -> None:
 def test_of_a_stratified_sample_nine_of_ten_lie_within_the_bound(runs: int) -> None:
     middles = [math.exp((k + 0.5) / runs) for k in range(runs)]
     assert _bound(middles) == pytest.approx(math.exp(0.9))
+
+
+def test_tasks_all_alike_that_end_at_this_moment_are_none_that_take_longer() -> None:
+    """By the clock they have run for as long as the others took, or longer by a rounding."""
+    simulation = world(tasks=60, rule=ASK)
+    simulation.run(until=2000)
+    known = simulation.engine.foreknown()
+    (alike,) = set(known.done)
+    by_now = {TaskId(task): alike * (1 + 1e-12) for task in range(50, 54)}
+    known = replace(known, longer_than=by_now)
+    ((bag, lines),) = _bags(known, np.random.default_rng(1))
+    assert bag == pytest.approx(alike)
+    assert lines == known.lines
+    later = replace(known, longer_than={TaskId(50): 3 * alike})
+    assert len(list(_bags(later, np.random.default_rng(1)))) > 1
 
 
 def test_runs_whose_money_ended_tell_how_long_it_takes_to_just_get_by() -> None:
