@@ -220,7 +220,8 @@ def _ran_elsewhere(world: World) -> Iterator[str]:
         if of in ends and one.began > ends[of] + _LATE_END_SECONDS:
             yield f"{one.attempt} began on {one.machine} though it had ended well"
         too_large = one.work.left + one.work.printed > (world.story.cap_bytes or math.inf)
-        if one.ended is not None and one.status == 0 and not too_large:
+        well = one.status == 0 and not one.called_off and not too_large
+        if one.ended is not None and well:
             ends[of] = min(one.ended, ends.get(of, math.inf))
 
 

@@ -41,6 +41,7 @@ class Execution:
     scratch: str
     ended: float | None = None
     status: int = 0
+    called_off: bool = False  # it was told to end, which one that is stubborn does not heed
     told: Callable[[], None] = lambda: None  # the reaper's
 
 
@@ -90,6 +91,8 @@ class Kernel:
 
     def signal(self, group: int, number: int) -> None:
         one = self.executions.get(group)
+        if one is not None and one.ended is None:
+            one.called_off = True
         if one is not None and (number == signal.SIGKILL or not one.work.stubborn):
             self._end(group, number)
 
