@@ -16,6 +16,7 @@ from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import (
     Added,
     AllAdded,
+    Allowed,
     Begin,
     Cancelled,
     Chosen,
@@ -247,7 +248,10 @@ def test_more_money_is_not_a_promise_of_its_own() -> None:
 def test_who_said_how_to_choose_and_gave_no_budget_is_never_left_without_money(
     rule: str, seed: int
 ) -> None:
-    """Batches come at any time, of any size; each is told what it comes to, and done."""
+    """Batches come at any time, of any size; each is told what it comes to, and done.
+
+    The price told does in nine of ten cases; in the tenth the bag asks once for what it needs.
+    """
     kinds = offering("slow", 1, atu=10), offering("fast", 3, atu=MINUTE)
     of = settings(0, *kinds, open=True, foresight=True, rule=rule, seed=seed)
     chance = random.Random(seed)
@@ -255,5 +259,9 @@ def test_who_said_how_to_choose_and_gave_no_budget_is_never_left_without_money(
     world, history = told(
         of, *words, (1e5, AllAdded()), seconds=lambda task, cluster: (1 + task % 9) / (1 + cluster)
     )
+    if (pause := world.engine.run.pause) is not None:
+        assert pause.budget is not None, history.decisions[-4:]
+        world.tell(Allowed(pause.budget), 2e5)
+        world.go_on()
     assert world.engine.run.outcome is do.BagOutcome.COMPLETE, history.decisions[-4:]
     assert world.engine.run.tasks.done == sum(word.tasks for _, word in words)
