@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,23 @@ async def test_what_a_machine_that_had_fallen_silent_leaves_counts_with_its_file
     assert row["attempt"] == 1
     assert len(list(tmp_path.glob("ran.*"))) == 1
     assert Path(status["output_folder"], "0", "0", "kept").read_text() == "kept\n"
+
+
+async def test_a_task_that_left_files_is_sampled_once_on_each_kind_of_machine(
+    tmp_path: Path,
+) -> None:
+    """What it left is there from the first; how long it took on the second counts all the same."""
+    kinds = tuple(Offering(name, 10**7, 3600.0, 1, 1) for name in ("one", "two"))
+    async with (
+        serving(Options(tmp_path / "state", offerings=kinds)) as master,
+        connect(master.access) as client,
+    ):
+        work = sweep(30, f"mktemp {tmp_path}/{{x}}.XXXX; sleep .05; echo > kept", outputs=("kept",))
+        asked = {"budget": 10**9, "replicate": False, "rule": "fastest"}
+        bag = (await client.ask("submit", sweep=work, **asked))["bag"]
+        await over(client, bag)
+    ran = Counter(path.name.partition(".")[0] for path in tmp_path.glob("*.????"))
+    assert max(ran.values()) == 2, "none was sampled on both"
 
 
 async def test_a_master_killed_while_files_come_hears_of_them_again(

@@ -140,8 +140,10 @@ class Collection:
     def _done(self, key: Key) -> None:
         coming = self._coming[key]
         result = coming.result
-        if not coming.laying:
-            result = result._replace(outcome=Outcome.KILLED, outputs=())
+        if not coming.laying:  # another attempt's files lie there, or are about to
+            result = result._replace(outputs=())
+            if self._is_open(key[1]):
+                result = result._replace(outcome=Outcome.KILLED)
         self._end(key, result)
 
     def _lost(self, key: Key, why: str) -> None:
