@@ -57,10 +57,10 @@ class Reception:
             self._fleet.stop(worker.machine, "its bag has ended")
             return
         self._fleet.joined(worker.machine)
-        side_by_side = self._bags.side_by_side
-        borrowers = {one.id for one in side_by_side.borrowers(worker.machine)}
-        runner.machines.joined(worker, borrowers=borrowers)
-        for borrower in side_by_side.borrowers(worker.machine):
+        # Who borrows it only now has ordered what its worker could not have held when it spoke.
+        borrowers = self._bags.side_by_side.borrowers(worker.machine)
+        runner.machines.joined(worker, borrowers={one.id for one in borrowers})
+        for borrower in borrowers:
             borrower.machines.rejoined(worker)
 
     def silent(self, worker: Worker) -> None:
