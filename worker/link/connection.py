@@ -172,6 +172,8 @@ class Connection:
     def _drain(self) -> None:
         self._draining = False
         socket = self._socket
+        if socket.closed:  # since this was planned
+            return
         for _ in range(_AT_ONCE):
             try:
                 frame = socket.recv(zmq.NOBLOCK)
