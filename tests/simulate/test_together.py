@@ -159,6 +159,18 @@ def test_a_task_on_a_free_machine_whose_bag_has_ended_runs_to_its_end() -> None:
     assert not world.bags[A].engine.alive()
 
 
+def test_a_free_machine_of_a_bag_that_is_closed_at_work_is_lent_no_more() -> None:
+    """As by a bug: the bag that shared it would have it lent again while it is taken back."""
+    world = Together([on_one(80, 10.0), on_one(20, 10.0, 25.0)], check=True)
+    world.run(until=60.0)
+    neighbours = world._neighbours
+    assert neighbours.loans.lent
+    neighbours.close(A)
+    neighbours.look(B)
+    assert not neighbours.loans.lent
+    assert not world.bags[B].engine.borrowed
+
+
 def test_bags_share_one_slot_of_a_free_machine_in_turns() -> None:
     few = replace(FREE, max_machines=1)
     bags = [Submission(Settings(10, (few,)), lambda _t, _c: 1.0) for _ in range(3)]

@@ -41,6 +41,7 @@ class Loans:
         self._of = neighbours
         self.lent: dict[MachineId, Loan] = {}
         self._waiting: dict[BagId, None] = {}  # for a free machine that others have
+        self._closing: set[BagId] = set()  # what these have is taken back, and not lent again
 
     @property
     def slots(self) -> int:
@@ -95,7 +96,9 @@ class Loans:
                 continue
             self._waiting[bag] = None
             for owner, its in self._of.bags.items():
-                mine = _cluster(its, place.name) if owner != bag else None
+                if owner == bag or owner in self._closing:
+                    continue
+                mine = _cluster(its, place.name)
                 for known in its.door.engine.alive() if mine is not None else ():
                     if known.cluster == mine and known.wanted and known.joined_at is not None:
                         self._waiting.pop(bag, None)
@@ -198,10 +201,12 @@ class Loans:
     def close(self, bag: BagId, one: "Neighbour") -> None:
         """The bag runs no more."""
         self._waiting.pop(bag, None)
+        self._closing.add(bag)
         for machine in one.door.engine.borrowed:
             one.door.deliver(TakenBack(machine))
         for machine in [m for m, loan in self.lent.items() if loan.owner == bag]:
             self.take_back(machine)
+        self._closing.discard(bag)
 
     def dismiss(self) -> bool:
         """Let bags that have ended stop what nobody uses; True if there was any."""
