@@ -7,9 +7,10 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, Bench, offering, only, settings
 
 from bats.common.messages import MachineId, Outcome
+from bats.common.money import money
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol import commands as do
-from bats.master.brain.protocol.events import Cause, Gone, SetAside
+from bats.master.brain.protocol.events import Allotted, Cause, Gone, Limited, SetAside
 from bats.master.brain.protocol.settings import Sampling, Settings
 from bats.master.simulate.driver import Conditions, Simulation
 
@@ -166,3 +167,23 @@ def test_a_sample_that_can_get_no_machine_any_more_ends_with_what_it_knows(prude
     (end,) = only(do.EndBag, out)
     assert end.outcome is do.BagOutcome.NO_MACHINES
     assert "kind0: none is left; kind1: nor of these" in end.words
+
+
+def test_a_kind_that_others_leave_and_that_cannot_be_paid_raises_no_limit() -> None:
+    """However often they leave it: what was told to be the most stays so till it is tried."""
+    known = ((600.0,) * 30, ())
+    bench = Bench(settings(100, *kinds(3, 3), rule="cheapest", known=known))
+    bench(Limited(1, 0))
+    bench.begin()
+    bench(Allotted(bench.run.ledger.committed), 10)
+    limit = bench.run.ledger.limit
+    for _ in range(3):
+        bench(Limited(1, 0), 20)
+        bench(Limited(1, 1), 20)
+    assert not bench.run.pool.living[1]
+    assert bench.run.ledger.limit == limit
+    bench(Allotted(None), 30)
+    bench(Limited(1, 2), 30)
+    assert bench.run.pool.living[1]
+    assert limit is not None
+    assert bench.run.ledger.limit == limit + 3 * money(3), "three hours of it"

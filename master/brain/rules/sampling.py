@@ -120,18 +120,19 @@ def learn_of_others(run: Run) -> None:
 def learn_of_left(run: Run, c: ClusterState) -> None:
     """Try a kind of which other bags leave some by now, and that nothing is known of."""
     few = run.tasks.waiting < (1 if run.phase is Phase.SAMPLING else SHARE_OF_BAG)
-    if few or c.tried or run.pool.living[c.index]:
+    blind = run.sampler.blind or not run.provisioner.learns_on
+    if few or blind or c.tried or run.pool.living[c.index]:
         return
-    if not run.provisioner.learns_on or run.sampler.blind:
-        return
-    if run.choice.budget is None and run.phase is not Phase.SAMPLING:  # the sample counted with it
-        longest = max(c.offering.atu_seconds, *run.canonical.sample())
-        more = charge(c.offering, UNASKED_ATUS * longest)
-        run.ledger.limit = Money((run.ledger.limit or NOTHING) + more)
-    left, price = run.ledger.left, charge(c.offering, 0.0)
-    if (left is None or price * SHARE_OF_BUDGET <= left) and hiring.start(run, c.index, 1):
+    before, least = run.ledger.limit, Money(SHARE_OF_BUDGET * charge(c.offering, 0.0))
+    unasked = run.choice.budget is None and run.phase is not Phase.SAMPLING  # which counted with it
+    if unasked:
+        longest = max([c.offering.atu_seconds, *run.canonical.sample()])
+        run.ledger.limit = Money((before or NOTHING) + charge(c.offering, UNASKED_ATUS * longest))
+    if (unasked or run.ledger.covers(least)) and hiring.start(run, c.index, 1):
         c.tried, run.progress.waited_since = True, run.now  # it is not late yet
         run.say(f"1 {c.offering.name}, which other bags leave, to learn how long tasks take there")
+    else:
+        run.ledger.limit = before
 
 
 def complete(run: Run) -> bool:
