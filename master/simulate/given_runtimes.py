@@ -72,7 +72,7 @@ def workload(
 
 def _by_parameters(written: str, rows: Sequence[Mapping[str, str]]) -> Workload:
     """The runtime of each task by its own parameters: every bag is the same."""
-    names = {name: "" for name, value in rows[0].items() if _is_number(value)}
+    names = {name: "" for name in rows[0] if all(_is_number(row[name]) for row in rows)}
     example = f"0.5 * {next(iter(names), 'n')}"
     try:
         law = formula(written, names, example)

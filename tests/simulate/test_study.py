@@ -162,6 +162,8 @@ def test_runtimes_may_be_a_formula_of_the_parameters_of_a_sweep() -> None:
     assert workload("2m", rows=ROWS).about == "every task 2 min 0 s"
     (one,) = (p for p in parameters(ROWS) if p.name == "n")
     assert one.values == (3.0, 1.0, 2.0)
+    mixed = [{"n": "1", "threads": "4"}, {"n": "2", "threads": "all"}]
+    assert workload("n", rows=mixed).count == 2, "what is no part of it may be any word"
 
 
 @pytest.mark.parametrize(
