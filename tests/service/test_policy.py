@@ -19,7 +19,7 @@ from bats.master.sweep.policy import Policy
 from bats.master.sweep.sweep import Sweep
 
 TABLE: Mapping[str, Any] = {
-    "tail": "none",
+    "tail": "ntdmr",
     "strategy": "N=2 T=1x D=2x M_r=0.1",
     "provisioner": "paper",
     "planner": "milp",
@@ -47,7 +47,7 @@ async def test_the_table_of_the_sweep_becomes_the_bags_settings(
     """The keyword wins over the table, and both over what is usual."""
     asked = {"sweep": sweep(3, policy=TABLE), "hold": True}
     first = await client.ask("submit", **asked)
-    second = await client.ask("submit", **asked, tail="random", seed=0, planner=None)
+    second = await client.ask("submit", **asked, prudence=0.25, seed=0, planner=None)
     found = await settings(master, first["bag"])
     assert found == replace(
         Settings(3, found.offerings, numbers_after=before_first(first["bag"])),
@@ -58,7 +58,7 @@ async def test_the_table_of_the_sweep_becomes_the_bags_settings(
         **{**TABLE, "sampling": Sampling.IMPLICIT},
     )
     assert await settings(master, second["bag"]) == replace(
-        found, tail="random", seed=0, numbers_after=before_first(second["bag"])
+        found, prudence=0.25, seed=0, numbers_after=before_first(second["bag"])
     )
 
 
