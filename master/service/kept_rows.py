@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
-from bats.common.messages import MachineId
+from bats.common.messages import BagId, MachineId
+from bats.common.offering import Offering
+from bats.master.brain.protocol.commands import StartMachines
+from bats.master.service.machines.worker import Worker
 from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
 
@@ -17,6 +20,17 @@ class KeptRows:
     def _keep(self, row: MachineRow) -> None:
         self.rows[row.id] = row
         self._store.machine(row)
+
+    def _keep_requested(
+        self, command: StartMachines, owner: BagId, offering: Offering, at: float
+    ) -> None:
+        for machine in command.machines:
+            self._keep(MachineRow(machine, owner, offering.name, offering.backend, requested=at))
+
+    def _keep_joined(self, row: MachineRow, worker: Worker, at: float) -> None:
+        """The time when it first joined stays, and the address that its provider gave."""
+        address = row.address or f"{worker.host} pid {worker.pid}"
+        self._keep(row._replace(joined=row.joined or at, address=address))
 
     def knows_key(self, machine: MachineId, public: str) -> None:
         """One more key that this machine is admitted with, also after a restart of the master."""

@@ -1,5 +1,6 @@
 """Whoever looks at an engine changes nothing, however often and for whatever time."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from bats.master.brain.engine import Engine
 from bats.master.brain.protocol.commands import EndBag
 from bats.master.brain.protocol.events import Cause, Gone, Retried
 from bats.master.brain.protocol.graph import Step, graph
+from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import History, Simulation
 
 
@@ -36,10 +38,14 @@ def look(engine: Engine) -> None:
 
 def ran(seed: int, *, watched: bool) -> History:
     of = settings(60, offering("slow", 1), offering("fast", 3), budget=40, seed=seed)
+    return history(of, lambda task, cluster: (200.0 + 7 * task) / (1 + cluster), watched=watched)
+
+
+def history(of: Settings, seconds: Callable[[TaskId, int], float], *, watched: bool) -> History:
     simulation = Simulation(
         of,
-        lambda task, cluster: (200.0 + 7 * task) / (1 + cluster),
-        seed=seed,
+        seconds,
+        seed=of.seed,
         keep_events=True,
         after_event=look if watched else lambda _: None,
     )
@@ -62,14 +68,10 @@ def ran_as_steps(seed: int, *, watched: bool) -> History:
         barriers=[(1, 2)],
     )
     of = settings(91, offering("m", 1, machines=9), offering("n", 2), budget=40, graph=steps)
-    simulation = Simulation(
-        replace(of, seed=seed),
-        lambda task, cluster: (200.0 + 7 * (task % 13)) / (1 + cluster),
-        seed=seed,
-        keep_events=True,
-        after_event=look if watched else lambda _: None,
+    of = replace(of, seed=seed)
+    return history(
+        of, lambda task, cluster: (200.0 + 7 * (task % 13)) / (1 + cluster), watched=watched
     )
-    return simulation.run()
 
 
 @pytest.mark.parametrize("seed", range(2))

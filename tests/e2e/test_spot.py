@@ -40,10 +40,10 @@ def test_an_announced_interruption_drains_the_machine_and_its_reason_is_told(
         (ec2_bed.state / "i" / victim["address"].split()[0] / "interrupt").write_text(
             f"{NOTICE_SECONDS}"
         )
-        until(lambda: machine(user, victim["id"])["leaving"], 60)
+        until(lambda: user.machine(victim["id"])["leaving"], 60)
         gate.touch()  # what it runs may end
         gone = until(
-            lambda: (it := machine(user, victim["id"]))["state"] == "gone" and it,
+            lambda: (it := user.machine(victim["id"]))["state"] == "gone" and it,
             60,
             lambda: user.bats("machines").stdout + user.bats("explain").stdout,
         )
@@ -58,11 +58,5 @@ def test_an_announced_interruption_drains_the_machine_and_its_reason_is_told(
 
 
 def busy(user: User) -> dict[str, object] | None:
-    answer = user.bats("machines", "--json", exit_code=None)
-    found = user.facts("machines")["machines"] if answer.returncode == 0 else []
-    return next((one for one in found if one["state"] == "up" and one.get("running")), None)
-
-
-def machine(user: User, number: object) -> dict[str, object]:
-    found = user.facts("machines")["machines"]
-    return next(one for one in found if one["id"] == number)
+    at_work = (one for one in user.machines_told() if one["state"] == "up" and one.get("running"))
+    return next(at_work, None)

@@ -77,7 +77,7 @@ def spot_first(user: User, folder: Path, backend: str, take: Take, reason: str) 
         user.bats("submit", "--array", "1-4", *words, "--", work)
         victim, _ = until(lambda: len(found := at_work(user)) == 2 and found, 120)
         take(victim)
-        gone = until(lambda: (it := machine(user, victim["id"]))["state"] == "gone" and it, 90)
+        gone = until(lambda: (it := user.machine(victim["id"]))["state"] == "gone" and it, 90)
         assert gone["reason"] == reason
         until(lambda: len(list(folder.glob("spot.*"))) >= 3, 120)  # on another, or the one left
         assert not list(folder.glob("sure.*")), "only the tail pays for a sure machine"
@@ -95,10 +95,4 @@ def spot_first(user: User, folder: Path, backend: str, take: Take, reason: str) 
 
 
 def at_work(user: User) -> list[dict[str, Any]]:
-    answer = user.bats("machines", "--json", exit_code=None)
-    found = json.loads(answer.stdout)["machines"] if answer.returncode == 0 else []
-    return [one for one in found if one["running"]]
-
-
-def machine(user: User, number: object) -> dict[str, Any]:
-    return next(one for one in user.facts("machines")["machines"] if one["id"] == number)
+    return [one for one in user.machines_told() if one["running"]]

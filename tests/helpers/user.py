@@ -53,6 +53,14 @@ class User:
         assert found["bats"] == 1
         return dict(found)
 
+    def machines_told(self) -> list[dict[str, Any]]:
+        """Those that the master tells of; none while it does not answer."""
+        answer = self.bats("machines", "--json", exit_code=None)
+        return list(json.loads(answer.stdout)["machines"]) if answer.returncode == 0 else []
+
+    def machine(self, number: object) -> dict[str, Any]:
+        return next(one for one in self.facts("machines")["machines"] if one["id"] == number)
+
     def write(self, name: str, text: str) -> str:
         (self.folder / name).write_text(text)
         return name

@@ -6,7 +6,7 @@ sooner than T after the one before was sent, given up D after it was sent; then 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from bats.common.messages import TaskId
@@ -156,7 +156,7 @@ class NTDMr(Pools):
                 at = min(last_sent + T, lost)
             sent = run.instances.in_tail.get(task, 0)
             more = not limited or sent < (strategy.N or 0)
-            last = any(run.pool.machines[a.machine].offering.reliable for a in running)
+            last = _is_sure(run, running)
             yield Due(
                 at,
                 sent,
@@ -284,11 +284,13 @@ def _unfinished(run: RunView) -> Iterator[TaskId]:
 
 def _left_to_unreliable(run: RunView) -> int:
     """Unfinished tasks that no reliable machine runs: those are as good as done."""
-    sure = sum(
-        any(run.pool.machines[a.machine].offering.reliable for a in attempts)
-        for attempts in run.tasks.running.values()
-    )
+    sure = sum(_is_sure(run, attempts) for attempts in run.tasks.running.values())
     return run.tasks.unfinished - sure
+
+
+def _is_sure(run: RunView, attempts: Iterable[AttemptView]) -> bool:
+    """True if a reliable machine runs one of these."""
+    return any(run.pool.machines[a.machine].offering.reliable for a in attempts)
 
 
 def has_unreliable(run: RunView) -> bool:

@@ -91,11 +91,7 @@ class BagMachines(KeptRows):
 
     def requested(self, command: StartMachines) -> None:
         offering = self._bag.settings.offerings[command.cluster]
-        for machine in command.machines:
-            asked = self._clock()
-            self._keep(
-                MachineRow(machine, self._bag.id, offering.name, offering.backend, requested=asked)
-            )
+        self._keep_requested(command, self._bag.id, offering, self._clock())
 
     def joined(
         self,
@@ -116,8 +112,7 @@ class BagMachines(KeptRows):
             offering = self._bag.settings.offerings[cluster]
             row = MachineRow(machine, BagId(0), offering.name, "by hand", requested=self._clock())
         if row is not None:
-            address = row.address or f"{worker.host} pid {worker.pid}"
-            self._keep(row._replace(joined=row.joined or self._clock(), address=address))
+            self._keep_joined(row, worker, self._clock())
         holding = [(one.task, one.attempt) for one in worker.holding if one.bag == self._bag.id]
         if places is None:
             places = max(1, worker.size.holds(self._bag.settings.task))

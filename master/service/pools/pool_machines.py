@@ -54,19 +54,13 @@ class PoolMachines(KeptRows):
 
     def requested(self, command: StartMachines) -> None:
         offering = self._pool.kinds[command.cluster].offering
-        for machine in command.machines:
-            self._keep(
-                MachineRow(
-                    machine, self._number, offering.name, offering.backend, requested=self._clock()
-                )
-            )
+        self._keep_requested(command, self._number, offering, self._clock())
 
     def joined(self, worker: Worker) -> None:
         """It serves all bags from now on, as one of its offering."""
         machine = worker.machine
         row = self.rows[machine]
-        address = row.address or f"{worker.host} pid {worker.pid}"
-        self._keep(row._replace(joined=row.joined or self._clock(), address=address))
+        self._keep_joined(row, worker, self._clock())
         worker.offering = row.offering
         known = self._pool.machines[machine]
         self._happen(Joined(machine, worker.size.cpus, (), known.cluster))
