@@ -15,6 +15,7 @@ from bats.master.brain.books.machine import MachineState
 from bats.master.brain.pools import pool_journal
 from bats.master.brain.pools.pool_books import is_long, plain_books, summed
 from bats.master.brain.pools.pool_events import Command, Event, Formed, Looked, TakesTasks
+from bats.master.brain.pools.pool_machine import LATE_SECONDS
 from bats.master.brain.pools.standing_pool import NO_MONEY, TOO_MANY, StandingPool
 from bats.master.brain.protocol.commands import RenewLease, StartMachines, StopMachine, WakeAt
 from bats.master.brain.protocol.events import (
@@ -196,6 +197,25 @@ def test_a_kind_takes_no_task_that_may_outlast_what_is_reserved_and_is_ended_as_
     assert world.pool.committed == SMALL.price
 
 
+@pytest.mark.parametrize("atu", [1.0, 4.0, 30.0])
+def test_a_machine_that_a_busy_computer_ends_late_passes_no_cap(atu: float) -> None:
+    kind = replace(SMALL, atu_seconds=atu, boundary_seconds=0.5, lease_seconds=10.0)
+    world, cap = World(replace(RULES, kinds=(kind,), interval_seconds=0.5)), money("2.40")
+    world.tell(Allotted(cap, "$2.40 a day"))
+    world.look(demand=9, want=4)
+    pool = world.pool
+    working = pool.alive()
+    while all(one.counts for one in working):
+        world.now += 0.5
+        for done in pool.handle(Looked(9, [one.id for one in working], 0.3), world.now):
+            if isinstance(done, StopMachine):
+                assert done.reason == NO_MONEY
+                late = world.now + LATE_SECONDS
+                pool.handle(Gone(done.machine, late, Cause.STOPPED, done.reason), world.now)
+        assert pool.committed <= cap
+    assert pool.ledger.settled > 0
+
+
 def test_money_that_comes_in_time_opens_a_machine_again() -> None:
     world = World()
     world.tell(Allotted(SMALL.price, "$0.10 a day"))
@@ -333,7 +353,8 @@ def test_whatever_happens_neither_the_most_nor_the_money_is_passed_and_replay_ag
             if isinstance(one, StopMachine):
                 assert one.machine not in working or one.reason == NO_MONEY
                 working.discard(one.machine)
-                tell(Gone(one.machine, now, Cause.STOPPED, one.reason))
+                ends = now + rng.uniform(0.0, LATE_SECONDS)  # the computer is busy
+                tell(Gone(one.machine, ends, Cause.STOPPED, one.reason))
 
     tell(Formed(rules, FIRST))
     tell(Allotted(most, "a cap"))

@@ -3,6 +3,7 @@
 import math
 from typing import Final
 
+from bats.common.billing import atus_to_work, first_atus
 from bats.common.offering import Offering
 
 _FIRST_REST: Final = 10  # intervals for which a kind rests, each time twice as many
@@ -33,3 +34,8 @@ class Kind:
 
     def in_words(self) -> str:
         return f"no {self.offering.name} for {self.rest:g} s: {self.reason}"
+
+    def first_atus(self, works_seconds: float) -> int:
+        """The ATUs to begin with, in which it boots and works so long, and may live its lease."""
+        works = atus_to_work(self.offering, self.boot_seconds + works_seconds)
+        return max(first_atus(self.offering), works)

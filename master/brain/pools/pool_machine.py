@@ -1,11 +1,17 @@
 """A machine of a pool: as one of a bag's, and whether it has work and gets more."""
 
+import math
+from typing import Final
+
 from bats.common.billing import atus, begun_before, charge_atus
 from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import MachineId
 from bats.common.money import Money
 from bats.common.offering import Offering
 from bats.master.brain.books.machine import Machine, MachineState
+
+LATE_SECONDS: Final = 5.0
+"""A busy computer may end a machine so long after it should: that is reserved as well."""
 
 
 class PoolMachine(Machine):
@@ -40,6 +46,17 @@ class PoolMachine(Machine):
     def boots(self) -> bool:
         return self.state is MachineState.REQUESTED
 
+    @property
+    def late_atus(self) -> int:
+        """The ATUs that it may enter beyond those in which it may live, if it ends late."""
+        late = 0.0 if self.offering.free else LATE_SECONDS - self.offering.boundary_seconds
+        return max(0, math.ceil(late / self.offering.atu_seconds))
+
+    @property
+    def held(self) -> int:
+        """The ATUs that are reserved."""
+        return self.atus + self.late_atus
+
     def due(self, now: float, rules: Pool) -> bool:
         """True if an idle one too many is ended now: a moment later the next ATU would begin.
 
@@ -63,7 +80,7 @@ class PoolMachine(Machine):
 
     def since(self, at: float) -> Money:
         """The money for its ATUs that begin at that time or later, reserved ones included."""
-        count = self.atus if self.alive else self.settled
+        count = self.held if self.alive else self.settled
         begun = 0
         if self.charged_since is not None:
             begun = min(count, begun_before(self.offering.atu_seconds, self.charged_since, at))

@@ -1,9 +1,10 @@
 """A pool of the live master: which machines are started and ended. A pure state machine.
 
 A scaler says how many there should be; this keeps to it as far as there is money. A machine lives
-within ATUs that are reserved. It gets new tasks only while a task of the told quantile would end
-before those do, so that no task is begun that cannot be paid. With a task it is ended only where
-the task takes longer than that, and nothing more can be reserved: caps win.
+within ATUs that are reserved; so are those that it would enter if it ended late. It gets new tasks
+only while a task of the told quantile would end before those do, so that no task is begun that
+cannot be paid. With a task it is ended only where the task takes longer than that, and nothing
+more can be reserved: caps win.
 """
 
 import math
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from bats.common.billing import charge, charge_atus, first_atus
+from bats.common.billing import charge, charge_atus
 from bats.common.capacity.pool_rules import Pool
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import MachineId
@@ -125,7 +126,7 @@ class StandingPool:
     def check(self) -> None:
         """Raise BrokenInvariantError unless the books agree."""
         self.ledger.check()
-        reserved = sum(charge_atus(one.offering, one.atus) for one in self.alive())
+        reserved = sum(charge_atus(one.offering, one.held) for one in self.alive())
         if reserved != self.ledger.reserved:
             raise BrokenInvariantError("what is reserved is not what its machines may cost")
 
@@ -331,11 +332,17 @@ class StandingPool:
     def _reserve(self, one: PoolMachine, until: float) -> bool:
         """False if it is not paid for until then."""
         needs = max(one.atus, one.atus_until(until))
-        if needs > one.atus and not self.ledger.reserve(one.id, charge_atus(one.offering, needs)):
-            self.short = self._no_money()
+        if needs > one.atus and not self._hold(one, needs):
             return False
         one.atus = needs
         return True
+
+    def _hold(self, one: PoolMachine, count: int) -> bool:
+        """Reserve so many ATUs for it to live in; False if there is no money."""
+        held = self.ledger.reserve(one.id, charge_atus(one.offering, count + one.late_atus))
+        if not held:
+            self.short = self._no_money()
+        return held
 
     def _renewed(self, one: PoolMachine) -> Iterator[RenewLease]:
         if one.leased < one.atus:
@@ -355,12 +362,11 @@ class StandingPool:
                     self.short = f"{limit} an interval pay for no more"
                     break
                 number = MachineId(self.last + 1)
-                count = max(first_atus(kind.offering), self._first_needs(kind))
-                if not self.ledger.reserve(number, charge_atus(kind.offering, count)):
-                    self.short = self._no_money()
+                one = PoolMachine(number, k, kind.offering, self.now)
+                count = kind.first_atus(rules.interval_seconds + self.task_seconds)
+                if not self._hold(one, count):
                     break
                 self.last = number
-                one = PoolMachine(number, k, kind.offering, self.now)
                 one.atus = count
                 self.machines[number] = one
                 hired.append(number)
@@ -373,12 +379,6 @@ class StandingPool:
         of_kind = sum(one.cluster == kind for one in alive)
         most = self.kinds[kind].offering.max_machines
         return min(self.rules.most - len(alive), most - of_kind)
-
-    def _first_needs(self, kind: Kind) -> int:
-        """ATUs in which it boots and ends a task, till it is looked at again."""
-        offering = kind.offering
-        works = kind.boot_seconds + self.rules.interval_seconds + self.task_seconds
-        return max(1, math.ceil((works + offering.boundary_seconds) / offering.atu_seconds - 1e-9))
 
     def _per_interval(self, offering: Offering) -> Money:
         share = self.rules.interval_seconds / offering.atu_seconds
@@ -394,8 +394,8 @@ class StandingPool:
         if one.charged_since is None:
             return
         entered = one.atus_until(self.now)
-        if entered > one.atus:
-            one.atus = entered
+        if entered > one.held:
+            one.atus = entered - one.late_atus
             self.ledger.owe(one.id, charge_atus(one.offering, entered))
 
     def _forget(self) -> None:
