@@ -132,7 +132,7 @@ def _offering(written: Any) -> Offering:
         )
     except ValueError as error:
         raise UsageError(f"{error}.") from None
-    if made.backend != MANUAL and made.backend not in registry.names():
+    if made.backend != MANUAL and not registry.is_known(made.backend):
         raise UsageError(
             f"{where}: there is no back end `{made.backend}`; "
             f"known are {', '.join([*registry.names(), MANUAL])}."
