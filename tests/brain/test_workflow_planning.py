@@ -89,10 +89,42 @@ def test_what_runs_through_rented_machines_is_what_a_loop_over_tasks_finds(seed:
     seconds = [chance.uniform(1, 40) for _ in FAN.step]
     each = Order(range(len(FAN)), FAN.parents)  # each its own step, so that its runtime is known
     world = World(each, stages(each), (cluster,), [[constant(one)] for one in seconds], runs=3)
-    found = world.outcomes(lambda stage, place: OnKind(0, machines))
+    found = world.outcomes(lambda stage, place: (OnKind(0, machines),))
     told, cost = by_hand(each, cluster, machines, seconds)
     assert found.seconds == pytest.approx([told] * 3)
     assert found.cost == pytest.approx([cost] * 3)
+
+
+def test_tasks_of_a_group_on_two_kinds_go_to_the_one_that_should_end_them_first() -> None:
+    clusters = (kind("slow", 1, 1.0, 3), kind("fast", 3, 1.0, 2, slots=2))
+    many = Order([0] * 29, [[]] * 29)
+    world = World(many, stages(many), clusters, [[constant(12.0), constant(5.0)]], runs=1)
+    found = world.outcomes(lambda stage, place: (OnKind(1, 2), OnKind(0, 3)))
+    takes = [5.0] * 4 + [12.0] * 3  # a loop: each task goes where it ends first
+    free = [0.0] * 7
+    for _ in range(29):
+        place = min(range(7), key=lambda p: (free[p] + takes[p], p))
+        free[place] += takes[place]
+    assert found.seconds.tolist() == [max(free)]
+    paid = 3 * max(free[:2]) + 3 * max(free[2:4]) + sum(free[4:])
+    assert found.cost.tolist() == [CENT * paid]
+
+
+def test_a_step_wider_than_a_kind_has_machines_of_two_kinds_where_money_allows() -> None:
+    wide = Order([0] * 60, [[]] * 60)
+    clusters = (kind("slow", 0.6, 60.0, 6), kind("fast", 1.5, 60.0, 6))
+    times = [[varying(50.0, 0.3, 1), varying(25.0, 0.3, 2)]]
+    plenty, little = (
+        fastest(WorkflowProblem(wide, clusters, times, Money(cents * CENT))) for cents in (200, 40)
+    )
+    assert plenty is not None
+    assert little is not None
+    assert {one.kind for one in plenty.of_steps()[0]} == {0, 1}
+    world = World(wide, plenty.stages, clusters, times, runs=400, seed=7)
+    of_fast = world.outcomes(lambda stage, place: (OnKind(1, 6),))
+    of_plan = world.outcomes(lambda stage, place: plenty.on[stage][place])
+    assert of_plan.seconds.mean() < 0.8 * of_fast.seconds.mean()
+    assert little.seconds.mean > plenty.seconds.mean
 
 
 def test_machines_that_are_there_are_used_first_and_cost_nothing_until_their_paid_time_ends() -> (
@@ -101,10 +133,12 @@ def test_machines_that_are_there_are_used_first_and_cost_nothing_until_their_pai
     cluster = kind("one", 1, 60.0, 4, start=10.0)
     one = Order([0], [[]])
     world = World(one, stages(one), (cluster,), [[constant(50.0)]], (Rented(0, 5.0, 58.0),), runs=1)
-    found = world.outcomes(lambda stage, place: OnKind(0, 1))
+    found = world.outcomes(lambda stage, place: (OnKind(0, 1),))
     assert found.seconds.tolist() == [55.0]
     assert found.cost.tolist() == [0.0]
-    assert replace(world, there=()).outcomes(lambda s, p: OnKind(0, 1)).seconds.tolist() == [60.0]
+    assert replace(world, there=()).outcomes(lambda s, p: (OnKind(0, 1),)).seconds.tolist() == [
+        60.0
+    ]
 
 
 def test_a_task_that_runs_already_takes_its_rest() -> None:
@@ -112,7 +146,7 @@ def test_a_task_that_runs_already_takes_its_rest() -> None:
     pair = Order([0, 0], [[], [0]])
     times = [[constant(50.0)]]
     world = World(pair, stages(pair), (cluster,), times, (Rented(0, 20.0, 60.0),), ((0, 20.0),), 1)
-    assert world.outcomes(lambda stage, place: OnKind(0, 1)).seconds.tolist() == [70.0]
+    assert world.outcomes(lambda stage, place: (OnKind(0, 1),)).seconds.tolist() == [70.0]
 
 
 @pytest.mark.parametrize("atu", [1.0, 60.0, 3600.0])
@@ -182,7 +216,7 @@ def test_no_assignment_of_one_kind_to_each_step_is_much_faster_than_the_plan() -
     best = math.inf
     for number in range(16):
         kinds = [number >> step & 1 for step in range(4)]
-        chosen = [[OnKind(kinds[group.step], len(group)) for group in s] for s in plan.stages]
+        chosen = [[(OnKind(kinds[group.step], len(group)),) for group in s] for s in plan.stages]
         outcomes = world.outcomes(lambda stage, place, on=chosen: on[stage][place])  # type: ignore[misc]
         if float(np.quantile(outcomes.cost, 0.95)) <= problem.budget:
             best = min(best, float(outcomes.seconds.mean()))

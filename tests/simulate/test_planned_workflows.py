@@ -88,27 +88,27 @@ def test_a_bag_under_a_planner_of_workflows_is_planned_as_by_the_knapsack() -> N
     assert ends[0] == ends[1]
 
 
-def by_kind(kinds: list[int], tasks: int) -> ByKind:
+def by_kind(kinds: list[tuple[int, ...]], tasks: int) -> ByKind:
     """Three tasks of each step."""
     return ByKind(random.Random(1), lambda task: task // 3, kinds).with_all(range(tasks))
 
 
 def test_a_machine_takes_what_is_bound_to_its_kind_first() -> None:
-    ready = by_kind([0, 1], 6)
+    ready = by_kind([(0,), (1,)], 6)
     ready.turn_to(1, [4, 4])
     assert {ready.take() for _ in range(3)} == {3, 4, 5}
     assert ready.take() is None  # three are ready, and the other kind has places for four
 
 
 def test_machines_of_other_kinds_help_where_more_is_ready_than_there_are_places() -> None:
-    ready = by_kind([0], 3)
+    ready = by_kind([(0,)], 3)
     ready.turn_to(1, [2, 1])
     assert ready.take() is not None
     assert ready.take() is None
 
 
 def test_what_is_bound_to_a_kind_that_has_no_machine_waits_for_none() -> None:
-    ready = by_kind([0], 3)
+    ready = by_kind([(0,)], 3)
     ready.turn_to(1, [0, 1])
     assert [ready.take() is not None for _ in range(4)] == [True, True, True, False]
 

@@ -245,9 +245,9 @@ class ByKind(Ready):
     """
 
     def __init__(
-        self, rng: random.Random, step_of: Callable[[int], int], kinds: Sequence[int]
+        self, rng: random.Random, step_of: Callable[[int], int], kinds: Sequence[Sequence[int]]
     ) -> None:
-        self.kinds = kinds  # of each step; without, any machine takes anything
+        self.kinds = kinds  # that each step has; without, any machine takes anything
         self._rng = rng
         self._step_of = step_of
         self._by_step: dict[int, AtRandom] = {}
@@ -271,15 +271,15 @@ class ByKind(Ready):
 
     def take(self) -> int | None:
         steps = [step for step, tasks in self._by_step.items() if len(tasks)]
-        own = [step for step in steps if self._bound_to(step) in (None, self._kind)]
+        own = [step for step in steps if self._kind in self._bound_to(step)]
         for step in own or steps:
-            tasks, bound = self._by_step[step], self._bound_to(step)
-            if own or bound is None or len(tasks) > self._places[bound]:
+            tasks = self._by_step[step]
+            if own or len(tasks) > sum(self._places[kind] for kind in self._bound_to(step)):
                 return tasks.take()
         return None
 
-    def _bound_to(self, step: int) -> int | None:
-        return self.kinds[step] if step < len(self.kinds) else None
+    def _bound_to(self, step: int) -> Sequence[int]:
+        return self.kinds[step] if step < len(self.kinds) else (self._kind,)
 
     def clear(self) -> None:
         self._by_step.clear()

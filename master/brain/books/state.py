@@ -28,6 +28,7 @@ from bats.master.brain.learning.regression import SAME, SHORTEST_SECONDS, UNTRIE
 from bats.master.brain.learning.runtime_law import change_in_words
 from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.planning.mix import Cluster, Mix
+from bats.master.brain.planning.problem import BySteps
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import (
     BagOutcome,
@@ -141,7 +142,7 @@ class Plan:
         self.tasks = tasks
         self.makespan_seconds = makespan_seconds
         self.at = at
-        self.by_step: tuple[tuple[int, int], ...] = ()  # a kind for each, and how many of it
+        self.by_step: BySteps = ()
         self.done = 0  # tasks, when it was found which
 
 
@@ -340,12 +341,12 @@ class Run:
         if words := change_in_words(before.law if before else None, now.law if now else None):
             self.say(words)
 
-    def follow(self, by_step: tuple[tuple[int, int], ...]) -> None:
+    def follow(self, by_step: BySteps) -> None:
         """Bind the steps of a workflow to kinds of machines, as its plan does."""
         plan, order = self.plan, self.tasks.order
         if plan is None or order is None or self.order is not Order.RANDOM:
             return  # the user has said what goes first
-        bound = [kind for kind, _ in by_step]
+        bound = [tuple(kind for kind, _ in on) for on in by_step]
         if self.by_kind is not None and self.by_kind.kinds == bound:
             return
         by_kind = ByKind(self.rng, order.step_of, bound)

@@ -12,6 +12,10 @@ TIE: Final = 1e-10
 """Speeds that differ relatively by less are equal. Price decides then, after it the count."""
 
 
+BySteps = tuple[tuple[tuple[int, int], ...], ...]
+"""Of each step of a workflow the kinds of machines that it has, and how many of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """N tasks to finish within B (and, if wanted, a deadline) on machines of these clusters."""
@@ -35,7 +39,7 @@ class Plan:
     makespan_seconds: float  # Te
     cost: Money  # Be
     exact: bool = True  # False: prices were rounded up to keep the search small
-    by_step: tuple[tuple[int, int], ...] = ()  # of a workflow's steps: a kind, and how many of it
+    by_step: BySteps = ()
 
     @property
     def machines(self) -> int:

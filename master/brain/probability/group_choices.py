@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from functools import reduce
+from itertools import combinations, product
 from typing import Final
 
 import numpy as np
@@ -18,14 +19,14 @@ from bats.master.brain.probability.histogram import (
     maximum,
     maximum_of,
 )
-from bats.master.brain.probability.rented_machines import OnKind
+from bats.master.brain.probability.rented_machines import On, OnKind, shared
 from bats.master.brain.probability.stages import Group, Stage
 
-OnKinds = tuple[OnKind, ...]  # of each group of a stage
-Assigned = tuple[OnKinds, ...]  # of each stage
+OfStage = tuple[On, ...]  # of each group of a stage
+Assigned = tuple[OfStage, ...]  # of each stage
 
 MOST_CHOICES: Final = 24  # of one stage
-NOWHERE: Final = OnKind(0, 0)  # of barriers
+NOWHERE: Final[On] = ()  # of barriers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ class Rough:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _OfGroup:
-    on: OnKind
+class _OfKind:
+    """Tasks of a group that have machines of one kind."""
+
     seconds: Histogram
     busy: float  # seconds that each machine has work
     work: float  # what its machines cost if they are paid for nothing else
@@ -52,23 +54,23 @@ class OfGroups:
     ) -> None:
         self._clusters = clusters
         self._runtimes = runtimes
-        self._known: dict[tuple[int, int, OnKind], _OfGroup] = {}
+        self._known: dict[tuple[int, int, OnKind], _OfKind] = {}
 
-    def of_stage(self, stage: Stage, most: int | None = None) -> list[Choice[OnKinds]]:
+    def of_stage(self, stage: Stage, most: int | None = None) -> list[Choice[OfStage]]:
         """Groups at once: the longest counts, costs add up.
 
         `most` is the number of machines of each kind, whose time is then paid whether it is used or
         not; without it a group has any number, and pays for what its whole ATUs leave over.
         """
-        parts: list[Choice[tuple[Histogram, OnKinds]]] = [Choice(0.0, 0.0, (constant(0.0), ()))]
+        parts: list[Choice[tuple[Histogram, OfStage]]] = [Choice(0.0, 0.0, (constant(0.0), ()))]
         for group in stage:
             if group.step >= len(self._runtimes):
                 parts = [p._replace(means=(p.means[0], (*p.means[1], NOWHERE))) for p in parts]
                 continue
             joined = []
             for part, one in product(parts, self._of_group(group, most)):
-                longest = maximum(part.means[0], one.means.seconds)
-                on = *part.means[1], one.means.on
+                longest = maximum(part.means[0], one.means[0])
+                on = *part.means[1], one.means[1]
                 joined.append(Choice(longest.mean, part.weight + one.weight, (longest, on)))
             parts = _thinned(undominated(joined))
         return [Choice(part.value, part.weight, part.means[1]) for part in parts]
@@ -80,14 +82,12 @@ class OfGroups:
         for stage, chosen in zip(stages, on, strict=True):
             takes = constant(0.0)
             used = [(0, 0.0)] * len(self._clusters)  # machines, and the seconds that each has work
-            for group, one in zip(stage, chosen, strict=True):
-                if one is not NOWHERE:
-                    known = self._one(group, one)
+            for group, on_kinds in zip(stage, chosen, strict=True):
+                for one, tasks in self._parts(group, on_kinds):
+                    known = self._one(group.step, tasks, one)
                     takes = maximum(takes, known.seconds)
                     machines, busy = used[one.kind]
-                    need = min(
-                        one.machines, -(-len(group) // self._clusters[one.kind].offering.slots)
-                    )
+                    need = min(one.machines, -(-tasks // self._clusters[one.kind].offering.slots))
                     used[one.kind] = machines + need, max(busy, known.busy)
             for (machines, busy), until, cluster in zip(used, paid, self._clusters, strict=True):
                 if machines:
@@ -95,26 +95,56 @@ class OfGroups:
             now += takes.mean
         return Rough(on, now, cost)
 
-    def _of_group(self, group: Group, most: int | None) -> list[Choice[_OfGroup]]:
-        found = []
+    def _of_group(self, group: Group, most: int | None) -> list[Choice[tuple[Histogram, On]]]:
+        alone = []
         for kind, cluster in enumerate(self._clusters):
             useful = min(cluster.limit, -(-len(group) // cluster.offering.slots))
-            for machines in numbers(useful) if most is None else [min(useful, most)] * (useful > 0):
-                one = self._one(group, OnKind(kind, machines))
-                cost = one.work + (one.over if most is None else 0.0)
-                found.append(Choice(one.seconds.mean, cost, one))
-        return _thinned(undominated(found))
+            numbered = numbers(useful) if most is None else [min(useful, most)] * (useful > 0)
+            alone.append([OnKind(kind, machines) for machines in numbered])
+        ons: list[On] = [(one,) for of_kind in alone for one in of_kind]
+        if any(len(group) > c.limit * c.offering.slots for c in self._clusters):
+            ons += self._of_several(group, alone)
+        found = []
+        for on in ons:
+            parts = [self._one(group.step, tasks, one) for one, tasks in self._parts(group, on)]
+            longest = max(part.seconds.mean for part in parts)
+            cost = sum(part.work + (part.over if most is None else 0.0) for part in parts)
+            found.append(Choice(longest, cost, on))
+        return [self._joined(group, one) for one in _thinned(undominated(found))]
 
-    def _one(self, group: Group, on: OnKind) -> _OfGroup:
-        key = group.step, len(group), on
+    def _of_several(self, group: Group, alone: Sequence[Sequence[OnKind]]) -> list[On]:
+        """Of two kinds any numbers, and the most of all kinds: for more tasks than a kind holds."""
+        mean = [of_kind.mean for of_kind in self._runtimes[group.step]]
+        most = tuple(of_kind[-1] for of_kind in alone if of_kind)
+        pairs = [on for one, other in combinations(alone, 2) for on in product(one, other)]
+        ons: list[On] = [*pairs, *([most] if most[2:] else [])]
+        return [tuple(sorted(on, key=lambda one: mean[one.kind])) for on in ons]
+
+    def _joined(self, group: Group, choice: Choice[On]) -> Choice[tuple[Histogram, On]]:
+        parts = [
+            self._one(group.step, n, one).seconds for one, n in self._parts(group, choice.means)
+        ]
+        longest = reduce(maximum, parts)
+        return Choice(longest.mean, choice.weight, (longest, choice.means))
+
+    def _parts(self, group: Group, on: On) -> list[tuple[OnKind, int]]:
+        """The tasks that each kind takes."""
+        if not on[1:]:
+            return [(one, len(group)) for one in on]
+        taken = shared(len(group), on, self._clusters, self._runtimes[group.step])
+        counts = np.bincount(taken, minlength=len(on)).tolist()
+        return [(one, tasks) for one, tasks in zip(on, counts, strict=True) if tasks]
+
+    def _one(self, step: int, tasks: int, on: OnKind) -> _OfKind:
+        key = step, tasks, on
         if key not in self._known:
-            self._known[key] = self._computed(group, on)
+            self._known[key] = self._computed(step, tasks, on)
         return self._known[key]
 
-    def _computed(self, group: Group, on: OnKind) -> _OfGroup:
+    def _computed(self, step: int, tasks: int, on: OnKind) -> _OfKind:
         offering = self._clusters[on.kind].offering
-        seconds = self._runtimes[group.step][on.kind]
-        tasks, places = len(group), on.machines * offering.slots
+        seconds = self._runtimes[step][on.kind]
+        places = on.machines * offering.slots
         if tasks <= places:
             takes = maximum_of(seconds, tasks)
         else:
@@ -128,7 +158,7 @@ class OfGroups:
         idle = max(0.0, takes.mean - work / on.machines)
         rate = float(offering.price) / offering.atu_seconds
         over = on.machines * min(idle, offering.atu_seconds / 2)
-        return _OfGroup(on, takes, work / on.machines, rate * work, rate * over)
+        return _OfKind(takes, work / on.machines, rate * work, rate * over)
 
 
 def _rented(cluster: Cluster, paid: Floats, now: float, until: float) -> float:

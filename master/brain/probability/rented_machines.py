@@ -2,12 +2,13 @@
 
 Many runs at a time, each with its own runtimes, drawn from the same numbers for whatever plan
 (common random numbers): two plans differ by what they are, not by luck. Groups go by stages, the
-tasks of a group by when they may start. Each goes to the place of its kind that is free first. A
-machine is paid from its first task on, ATU by ATU, until one ends that has no work; it is rented
-anew when it is needed again.
+tasks of a group by when they may start. Each goes to the place of its kind that is free first; of
+several kinds to that which should end it first, by means. A machine is paid from its first task on,
+ATU by ATU, until one ends that has no work; it is rented anew when it is needed again.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,16 @@ class Rented:
 
 @dataclass(frozen=True, slots=True)
 class OnKind:
-    """The machines that a group has."""
+    """The machines of one kind that a group has."""
 
     kind: int
     machines: int
 
 
-Chosen = Callable[[int, int], OnKind]  # of a group of a stage, by their numbers
+On = tuple[OnKind, ...]
+"""The machines that a group has: of one kind, or of several."""
+
+Chosen = Callable[[int, int], On]  # of a group of a stage, by their numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +91,13 @@ class World:
                     continue
                 on = chosen(number, place)
                 numbers = self._numbers(group)[: len(tasks)]
-                took = self.runtimes[group.step][on.kind].at(numbers)
-                ends[tasks] = fleet[on.kind].run(ready, took, on.machines)
+                taken = shared(len(tasks), on, self.clusters, self.runtimes[group.step])
+                in_turn = np.argsort(ready.mean(axis=1), kind="stable") if on[1:] else None
+                for part, one in enumerate(on):
+                    mine = slice(None) if in_turn is None else in_turn[taken == part]
+                    took = self.runtimes[group.step][one.kind].at(numbers[mine])
+                    its = np.asarray(tasks, dtype=np.intp)[mine]
+                    ends[its] = fleet[one.kind].run(ready[mine], took, one.machines)
         cost = np.sum([one.cost for one in fleet], axis=0)
         most = tuple(one.most for one in fleet)
         return Outcomes(np.max(ends, axis=0, initial=0.0), cost, most)
@@ -108,6 +117,23 @@ class World:
         if self.runs == 1:
             return np.full((len(group), 1), 0.5)
         return np.random.default_rng((self.seed, group.tasks[0])).random((len(group), self.runs))
+
+
+def shared(tasks: int, on: On, clusters: Sequence[Cluster], runtimes: Sequence[Histogram]) -> Ints:
+    """Of each task, in turn, which part of its group's machines takes it."""
+    places = tuple(one.machines * clusters[one.kind].offering.slots for one in on)
+    return _soonest(tasks, places, tuple(runtimes[one.kind].mean for one in on))
+
+
+@lru_cache(maxsize=4096)
+def _soonest(tasks: int, places: tuple[int, ...], means: tuple[float, ...]) -> Ints:
+    """The part that should end each first, if all of one part take as long as each other."""
+    of_parts = [
+        (np.arange(tasks) // max(1, number) + 1) * mean
+        for number, mean in zip(places, means, strict=True)
+    ]
+    parts = np.repeat(np.arange(len(places)), tasks)
+    return parts[np.argsort(np.concatenate(of_parts), kind="stable")[:tasks]]
 
 
 class _Machines:

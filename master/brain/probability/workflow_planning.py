@@ -24,12 +24,12 @@ from bats.master.brain.probability.group_choices import (
     NOWHERE,
     Assigned,
     OfGroups,
-    OnKinds,
+    OfStage,
     Rough,
     numbers,
 )
 from bats.master.brain.probability.histogram import Floats, Histogram, constant, from_samples
-from bats.master.brain.probability.rented_machines import OnKind, Outcomes, Rented, World
+from bats.master.brain.probability.rented_machines import On, Outcomes, Rented, World
 from bats.master.brain.probability.stages import Order, Stage, stages
 
 Runtimes = Sequence[Sequence[Histogram]]
@@ -67,12 +67,12 @@ class WorkflowPlan:
     within: float  # the chance that the budget and the deadline hold
     compared: int  # plans that it is the best of
 
-    def of_steps(self) -> dict[int, OnKind]:
+    def of_steps(self) -> dict[int, On]:
         """The machines for each step, by the stage in which it comes first; none for barriers."""
-        found: dict[int, OnKind] = {}
+        found: dict[int, On] = {}
         for stage, chosen in zip(self.stages, self.on, strict=True):
             for group, on in zip(stage, chosen, strict=True):
-                if on is not NOWHERE:
+                if on != NOWHERE:
                     found.setdefault(group.step, on)
         return found
 
@@ -92,7 +92,7 @@ WORST_CASE: Final = Judge(lambda seconds: constant(seconds.quantile(0.99)), cert
 
 JUDGES: Final = {"PROB": PROB, "AVERAGE": AVERAGE, "WORST_CASE": WORST_CASE}
 
-Search = Callable[[Sequence[Sequence[Choice[OnKinds]]], float], Found[OnKinds] | None]
+Search = Callable[[Sequence[Sequence[Choice[OfStage]]], float], Found[OfStage] | None]
 
 
 def fastest(

@@ -18,6 +18,7 @@ from bats.master.brain.books.taskbook import TaskState
 from bats.master.brain.learning.runtime_law import Law
 from bats.master.brain.planning.mix import Cluster, Mix
 from bats.master.brain.planning.planners import Planner
+from bats.master.brain.planning.problem import BySteps
 from bats.master.brain.planning.schedules import Schedule
 from bats.master.brain.protocol.commands import Pause
 from bats.master.brain.protocol.events import Allotted, Order
@@ -99,7 +100,7 @@ class PlanView(Protocol):
     @property
     def at(self) -> float: ...
     @property
-    def by_step(self) -> tuple[tuple[int, int], ...]: ...
+    def by_step(self) -> BySteps: ...
     @property
     def done(self) -> int: ...
 

@@ -1,23 +1,21 @@
-"""A provisioner for workflows: each step has a kind of machine, found with distributions.
+"""A provisioner for workflows: each step has its machines, found with distributions.
 
-The plan says of each step which kind it is for and how many of it. Machines are had for the steps
-that can go on now, and leave when their paid time ends and the next steps want others. It is found
-anew when another quarter is done. Where no plan keeps the budget, or the deadline, with the chance
-asked for, the timetable decides as it does for all bags.
+The plan says of each step of which kinds it has how many; a wide step may have several kinds.
+Machines are had for the steps that can go on now, and leave when their paid time ends and the next
+steps want others. It is found anew when another quarter is done. Where no plan keeps the budget, or
+the deadline, with the chance asked for, the timetable decides as it does for all bags.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from bats.master.brain.planning.mix import Cluster, Mix
-from bats.master.brain.planning.problem import Plan
+from bats.master.brain.planning.problem import BySteps, Plan
 from bats.master.brain.policies.by_timetable import ByTimetable
 from bats.master.brain.policies.provisioning import Aim
 from bats.master.brain.views.outlook import Outlook
 from bats.master.brain.views.prospects import money_left
 from bats.master.brain.views.readonly import RunView, TaskState
-
-ByStep = tuple[tuple[int, int], ...]
 
 PARTS: Final = 4
 """Of a workflow, after each of which the plan is found anew."""
@@ -58,7 +56,7 @@ class ByDistributions(ByTimetable):
             return None
         return Aim(plan, "steps go on")
 
-    def _found(self, run: RunView, clusters: tuple[Cluster, ...]) -> ByStep:
+    def _found(self, run: RunView, clusters: tuple[Cluster, ...]) -> BySteps:
         from bats.master.brain.policies.workflows.workflow_problem import workflow_problem
         from bats.master.brain.probability import workflow_planning
 
@@ -75,8 +73,8 @@ class ByDistributions(ByTimetable):
         on = found.of_steps()
         usual = next(iter(on.values()))
         return tuple(
-            (one.kind, one.machines)
-            for one in (on.get(step, usual) for step in range(len(graph.steps)))
+            tuple((one.kind, one.machines) for one in on.get(step, usual))
+            for step in range(len(graph.steps))
         )
 
 
@@ -85,15 +83,17 @@ def _is_old(run: RunView) -> bool:
     return plan is not None and (run.tasks.done - plan.done) * PARTS >= len(run.tasks)
 
 
-def _plan(run: RunView, clusters: tuple[Cluster, ...], view: Outlook, known: ByStep) -> Plan:
+def _plan(run: RunView, clusters: tuple[Cluster, ...], view: Outlook, known: BySteps) -> Plan:
     """Machines for the steps that can go on now, no more than have a task there."""
     mix = [0] * len(clusters)
     starts = run.settings.graph.starts() if run.settings.graph else ()
-    for step, (kind, machines) in enumerate(known):
+    for step, on in enumerate(known):
         ready = _going_on(run, starts, step)
-        if ready:
+        for kind, machines in on:  # those that take less time first
             slots = clusters[kind].offering.slots
-            mix[kind] += min(machines, -(-ready // slots))
+            useful = min(machines, -(-ready // slots))
+            mix[kind] += useful
+            ready = max(0, ready - useful * slots)
     mix = [min(count, c.limit) for count, c in zip(mix, clusters, strict=True)]
     speed = _speed(tuple(mix), clusters)
     seconds = view.N_e / speed if speed else 0.0
