@@ -46,8 +46,11 @@ class MasterError(BatsError):
 class Link:
     """One connection; any number of questions at a time."""
 
-    def __init__(self, context: zmq.asyncio.Context, access: Access, address: str) -> None:
+    def __init__(
+        self, context: zmq.asyncio.Context, access: Access, address: str, back_seconds: float
+    ) -> None:
         self.address = address
+        self._back_seconds = back_seconds  # for a connection that broke to be there again
         self._release = release()
         self._numbers = itertools.count(1)
         self._files: dict[str, asyncio.Queue[BlobStored]] = {}
@@ -81,8 +84,7 @@ class Link:
         number = next(self._numbers)
         heard = self._open[number] = asyncio.Queue()
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._socket.send(encode(Request(number, verb, body, self._release)))
+            await self._send(encode(Request(number, verb, body, self._release)))
             while True:
                 async with asyncio.timeout(timeout_seconds):
                     message = await heard.get()
@@ -101,6 +103,17 @@ class Link:
         finally:
             del self._open[number]
 
+    async def _send(self, frame: bytes) -> None:
+        """Send what only waits when nobody is connected. Raises UnreachableError if that lasts."""
+        try:
+            async with asyncio.timeout(self._back_seconds):
+                await self._socket.send(frame)
+        except TimeoutError:
+            raise self._gone() from None
+
+    def _gone(self) -> UnreachableError:
+        return UnreachableError(f"The master at {self.address} has gone.")
+
     async def send_file(self, path: Path) -> tuple[str, int]:
         """Put a file's content where tasks can have it; its SHA-256 and size.
 
@@ -113,8 +126,8 @@ class Link:
             with path.open("rb") as file:
                 for _ in range(2 * total // CHUNK_BYTES + _TRIES):
                     frame = encode(BlobChunk(sha256, held, total, data))
+                    await self._send(frame)
                     async with asyncio.timeout(ANSWER_SECONDS):
-                        await self._socket.send(frame)
                         before, held = held, (await heard.get()).offset
                     refused = refused + 1 if data and held <= before else 0
                     if refused >= _TRIES:
@@ -170,7 +183,7 @@ class Link:
         while True:
             event = parse_monitor_message(await self._monitor.recv_multipart())["event"]
             if event == zmq.Event.DISCONNECTED:
-                self._tell_all(UnreachableError(f"The master at {self.address} has gone."))
+                self._tell_all(self._gone())
 
     async def _hear(self) -> None:
         while True:
@@ -202,7 +215,7 @@ async def link(access: Access, *, timeout_seconds: float = CONNECT_SECONDS) -> A
     reasons = []
     try:
         for address in access.master:
-            found = Link(context, access, address)
+            found = Link(context, access, address, timeout_seconds)
             why = await found.up(timeout_seconds)
             if not why:
                 break

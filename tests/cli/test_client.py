@@ -1,6 +1,8 @@
 """The Python client: submit, choose, results as they come; the same with and without asyncio."""
 
 import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,20 @@ def test_what_is_wrong_is_raised_in_a_sentence(tmp_path: Path) -> None:
         pass
     with pytest.raises(UnreachableError, match="bats master"), connect(user.state / "access.json"):
         pass
+
+
+def test_who_asks_when_the_master_has_gone_is_soon_told(tmp_path: Path) -> None:
+    user = User(tmp_path)
+    with ExitStack() as stack:
+        with user.master():
+            way = connect(user.state / "access.json", timeout_seconds=1.0)
+            master = stack.enter_context(way)
+            assert master.bags() == []
+        time.sleep(0.2)  # nothing is asked while the connection breaks
+        asked = time.monotonic()
+        with pytest.raises(UnreachableError, match="has gone"):
+            master.bags()
+        assert time.monotonic() - asked < 20
 
 
 def test_mistakes_of_a_program_are_told_by_its_own_names(tmp_path: Path) -> None:
