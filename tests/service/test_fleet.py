@@ -126,9 +126,10 @@ async def test_a_bag_is_done_by_the_machines_that_come(tmp_path: Path, never: st
         status = await over(client, bag)
         machines = (await client.ask("machines", bag=bag))["machines"]
     assert status["state"] == "complete"
-    assert {one["reason"] for one in machines if one["offering"] == "far"} == {
-        "no machine of it came within 2 s"
-    }
+    late = "no machine of it came within 2 s"
+    spare = "no task is left for it"  # a sample of the others may suffice before that
+    assert {one["reason"] for one in machines if one["offering"] == "far"} <= {late, spare}
+    assert {one["offering"] for one in machines if one["joined"] is not None} == {"here"}
 
 
 async def test_a_bag_can_be_cancelled_while_its_back_end_is_busy(tmp_path: Path) -> None:

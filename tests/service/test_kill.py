@@ -276,12 +276,18 @@ async def test_no_machine_lives_past_its_lease_when_the_master_is_frozen(
     marks.mkdir()
     command = f"touch {marks}/{{x}}; exec sleep 600"
     async with master.client() as client:
+
+        async def both_gone() -> bool:
+            machines = (await client.ask("machines", bag=bag))["machines"][:2]
+            return all(one["gone"] is not None for one in machines)
+
         bag = (await client.ask("submit", sweep=sweep(4, command), sampling="none"))["bag"]
         await eventually(lambda: len(list(marks.iterdir())) == 2)
         assert len(workers_in(tmp_path)) == 2
         master.kill(signal.SIGSTOP)
         await eventually(lambda: not workers_in(tmp_path), 20)
         master.kill(signal.SIGCONT)
+        await eventually(both_gone)  # who cancels first has them stopped for that
         await client.ask("cancel", bag=bag)
         await over(client, bag)
         machines = (await client.ask("machines", bag=bag))["machines"]
