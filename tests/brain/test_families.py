@@ -4,9 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import gengamma, norm
+from scipy.special import expit
+from scipy.stats import beta, gengamma, norm
 
-from bats.master.brain.prediction.families import SPREAD, Doubt, Family, Seen, families
+from bats.master.brain.prediction.families import (
+    FURTHER,
+    SHARE,
+    SPREAD,
+    Doubt,
+    Family,
+    Seen,
+    families,
+)
 
 SURE = Doubt(by_line=0.01, by_price=0.0, price_tells=0.7)
 UNTRIED = Doubt(by_line=math.inf, by_price=0.0, price_tells=0.7)
@@ -54,19 +63,56 @@ def test_of_many_ends_without_doubt_the_mean_and_spread_are_theirs() -> None:
 
 
 def test_walkers_come_to_what_a_grid_comes_to() -> None:
-    """The twin knows log-normal distributions alone: µ and σ on a grid."""
+    """The twin knows log-normal distributions of two modes: µ, σ, p and ρ on a grid."""
     rng = np.random.default_rng(4)
     logs = rng.normal(5.0, 0.8, 12)
-    mu, sigma = np.meshgrid(np.linspace(3, 8, 200), np.exp(np.linspace(-2, 1.5, 200)))
-    each = norm.logpdf(logs[:, None, None], mu, sigma).sum(axis=0)
-    each += norm.logpdf(np.log(sigma), math.log(SPREAD[0]), SPREAD[1])
+    mu, sigma, p, rho = np.meshgrid(
+        np.linspace(3, 8, 40),
+        np.exp(np.linspace(-2, 1.5, 40)),
+        expit(np.linspace(-9, 5, 30)),
+        np.linspace(0.1, 4, 20),
+    )
+    each = norm.logpdf(np.log(sigma), math.log(SPREAD[0]), SPREAD[1])
+    each += norm.logpdf(rho, *FURTHER) + beta.logpdf(p, *SHARE) + np.log(p * (1 - p))
+    for x in logs:
+        first, second = (norm.pdf(x, mu + further, sigma) for further in (0.0, rho))
+        each += np.log((1 - p) * first + p * second)
     weights = np.exp(each - each.max())
     weights /= weights.sum()
     found = families([Seen(np.exp(logs).tolist(), [], None)], 400, rng)
     near = [one for one in found if abs(one.Q) < 0.35]
     assert len(near) > 50
-    assert np.mean([one.mu for one in near]) == pytest.approx((weights * mu).sum(), abs=0.12)
-    assert np.mean([one.sigma for one in near]) == pytest.approx((weights * sigma).sum(), abs=0.12)
+    for name, grid in (("mu", mu), ("sigma", sigma), ("p", p), ("rho", rho)):
+        mean = np.mean([getattr(one, name) for one in near])
+        assert mean == pytest.approx(float((weights * grid).sum()), abs=0.12), name
+
+
+def of_second(found: list[Family]) -> list[float]:
+    return [one.p for one in found if one.rho > 1]
+
+
+@pytest.mark.parametrize("ended", [6, 12, 48])
+def test_a_mode_that_no_task_has_shown_may_have_a_part_in_as_many_as_ended(ended: int) -> None:
+    rng = np.random.default_rng(10)
+    found = families([Seen(rng.normal(300.0, 30.0, ended).tolist(), [], None)], 120, rng)
+    assert 1 / (5 * ended) < np.mean(of_second(found)) < 2 / ended
+
+
+def test_a_mode_that_many_tasks_have_shown_is_known() -> None:
+    rng = np.random.default_rng(11)
+    length = np.where(np.arange(60) % 5 == 0, 2400.0, 300.0)
+    done = (length * rng.normal(1.0, 0.1, 60)).tolist()
+    found = families([Seen(done, [], None)], 120, rng)
+    assert np.median([one.p for one in found]) == pytest.approx(0.2, abs=0.05)
+    assert np.median([one.rho for one in found]) == pytest.approx(math.log(8), abs=0.15)
+    assert float(np.median(means(found, rng))) == pytest.approx(720.0, rel=0.15)
+
+
+def test_what_has_run_beyond_one_mode_is_held_to_be_of_the_other() -> None:
+    rng = np.random.default_rng(12)
+    one = Family(math.log(300.0), 0.1, 0.05, (0.0,), math.inf, p=0.2, rho=math.log(8))
+    assert np.mean(one.ends([0.0] * 4000, [0] * 4000, rng) > 1000) == pytest.approx(0.2, abs=0.03)
+    assert one.ends([450.0] * 40, [0] * 40, rng).min() > 1000
 
 
 def test_the_mean_is_within_what_four_ends_of_sixteen_leave_open() -> None:

@@ -353,10 +353,10 @@ def test_what_a_budget_comes_to_is_told_when_enough_has_ended() -> None:
     history = simulation.run()
     told = simulation.engine.view().told
     assert told is not None
-    words = "ended so far: what all come to is told when 8 have"
+    words = "ended so far: what all come to is told when 12 have"
     assert [words in said for _, said in history.decisions].count(True) == 1
     by_then = [at for at, event in history.events if isinstance(event, Ended) and at <= told.at]
-    assert len(by_then) >= 8
+    assert len(by_then) >= 12
 
 
 def test_an_older_journal_that_told_a_budgets_plan_with_the_choice_has_told_it() -> None:

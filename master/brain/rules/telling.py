@@ -17,7 +17,7 @@ from bats.master.brain.views.told.promises import at_risk
 LOOKS: Final = 4
 """The parts of a bag after each of which it is asked anew what the plan comes to."""
 
-ENOUGH: Final = 8
+ENOUGH: Final = 12
 """Tasks that must have ended: of fewer a bound that holds is too wide to be of use."""
 
 _WORTH_TELLING_SECONDS: Final = 60.0
