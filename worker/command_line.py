@@ -31,13 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from bats.worker.guardian import guard
 
     try:
-        ticket = _ticket(given)
+        return guard(
+            lambda ticket, lifeline: _daemon(ticket, given.log, lifeline),
+            lambda: _ticket(given),
+            given.lease_fd,
+        )
     except BatsError as error:
         print(f"bats worker: {error}", file=sys.stderr)
         return error.exit_code
-    return guard(
-        lambda lifeline: _daemon(ticket, given.log, lifeline), ticket.power_off, given.lease_fd
-    )
 
 
 def _daemon(ticket: "Ticket", style: str, lifeline: "Lifeline") -> int:

@@ -21,9 +21,11 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from bats.common.ticket import LEASE_ENDED
+from bats.common.errors import BatsError
+from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.worker import control_groups
 from bats.worker.control_groups import Groups
 from bats.worker.process_tree import (
@@ -77,9 +79,14 @@ class Lifeline:
 
 
 def guard(
-    daemon: Callable[[Lifeline], int], power_off: str = "", watchdogs: int | None = None
+    daemon: Callable[[Ticket, Lifeline], int],
+    ticket: Callable[[], Ticket],
+    watchdogs: int | None = None,
 ) -> int:
     """Run the daemon below two guardians; its exit code, once nothing of it lives any more.
+
+    The ticket is read when the groups are made, for the kernel takes a while over them, and the
+    ticket may still be on its way. What reading it raises is raised here.
 
     `watchdogs` is the end of a pipe, for the end of the lease, to who watches from outside. Tasks
     must not write to it, though they may run as the same user.
@@ -91,15 +98,22 @@ def guard(
         let_nobody_look()
     if groups := control_groups.made():
         groups.keep()
+    try:
+        given = ticket()
+    except BatsError:
+        end_descendants(UNKILLABLE_SECONDS)
+        if groups:
+            groups.remove()
+        raise
     code = watch_over(
-        lambda lifeline: watch_over(daemon, lifeline, _LATE_SECONDS),
+        lambda lifeline: watch_over(partial(daemon, given), lifeline, _LATE_SECONDS),
         Lifeline(os.getpid(), (), (), watchdogs, groups),
         late,
     )
     if groups:
         groups.remove()
-    if power_off:
-        _power_off(power_off)
+    if given.power_off:
+        _power_off(given.power_off)
     return code
 
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from bats.common.errors import StoreDamagedError, UnreachableError, UsageError, quoted
 from bats.common.messages import BagId, MachineId, TaskId
@@ -13,10 +13,12 @@ from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.household.household import HouseholdView
 from bats.master.brain.planning.schedules import Schedule
-from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.queries.replay import BagAtRest
 from bats.master.store.reader import Reader
 from bats.master.store.rows import BagRow, MachineRow
+
+if TYPE_CHECKING:
+    from bats.master.brain.pools.standing_pool import StandingPool
 
 T = TypeVar("T")
 
@@ -64,7 +66,7 @@ class LiveBag(KnownBag, Protocol):
 
 
 class KeptPools(Protocol):
-    def kept(self) -> Sequence[StandingPool]:
+    def kept(self) -> "Sequence[StandingPool]":
         """Those whose machines serve all bags."""
         ...
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _AGAIN_SECONDS = 0.2
 _A_CLIENT: Final = ("bats.common.log", "bats.master.cli.own_master")  # the log before all that logs
-_A_MASTER: Final = ("bats.master.queries.by_verb", "bats.master.service.master")
+_A_MASTER: Final = ("bats.master.queries.bags", "bats.master.service.master")
 """The modules of a master of this process, in parts that take about as long. A child that reads
 begins before them, not earlier: until then the other core is the spare keeper's."""
 

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from bats.common.billing import charge_atus
 from bats.common.money import Money
@@ -11,9 +12,11 @@ from bats.master.api.reading import takes
 from bats.master.api.requests import GetPools
 from bats.master.brain.books.machine import MachineState
 from bats.master.brain.household.cap import UTC_NAME, Cap, Period
-from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.queries.pools.pool_history import replayed_pools
 from bats.master.queries.question import Question
+
+if TYPE_CHECKING:
+    from bats.master.brain.pools.standing_pool import StandingPool
 
 
 @takes(GetPools)
@@ -25,13 +28,13 @@ async def pools(question: Question, _: GetPools) -> replies.Pools:
     return {"pools": lines(found)}
 
 
-def lines(found: Iterable[StandingPool]) -> list[replies.PoolLine]:
+def lines(found: "Iterable[StandingPool]") -> list[replies.PoolLine]:
     """Those that stand; of those that the file has no more, while they have machines."""
     now = time.time()
     return [line(one, now) for one in found if one.rules.most or one.alive()]
 
 
-def line(pool: StandingPool, now: float) -> replies.PoolLine:
+def line(pool: "StandingPool", now: float) -> replies.PoolLine:
     rules = pool.rules
     entered = sum(charge_atus(one.offering, one.entered_until(now)) for one in pool.alive())
     spent = Money(pool.ledger.settled + entered)
@@ -58,7 +61,7 @@ def line(pool: StandingPool, now: float) -> replies.PoolLine:
     }
 
 
-def _kind(pool: StandingPool, k: int, now: float) -> replies.PoolKind:
+def _kind(pool: "StandingPool", k: int, now: float) -> replies.PoolKind:
     kind, own = pool.kinds[k], [one for one in pool.alive() if one.cluster == k]
     there = [one for one in own if one.counts and one.takes and one.state is MachineState.UP]
     starting = sum(one.boots for one in own)
@@ -76,7 +79,7 @@ def _kind(pool: StandingPool, k: int, now: float) -> replies.PoolKind:
     }
 
 
-def _limits(pool: StandingPool, now: float) -> list[replies.PoolLimit]:
+def _limits(pool: "StandingPool", now: float) -> list[replies.PoolLimit]:
     rules = pool.rules
     told: list[replies.PoolLimit] = []
     if rules.per_interval is not None:

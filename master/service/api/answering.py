@@ -4,8 +4,9 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, cast
 
 import structlog
 
@@ -38,8 +39,9 @@ async def _unknown(_: Call) -> Mapping[str, Any]:
     raise UsageError(f"This master can be asked for {', '.join(sorted(VERBS))}, and nothing else.")
 
 
-VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
-    **QUERIES,
+Handler = Callable[[Call], Awaitable[Mapping[str, Any]]]
+
+_CHANGES: Final[MutableMapping[str, Handler]] = {
     "submit": changes.submit,
     "release": changes.release,
     "choose": changes.choose,
@@ -68,6 +70,9 @@ VERBS: Final[Mapping[str, Callable[[Call], Awaitable[Mapping[str, Any]]]]] = {
     "snapshot": changes.snapshot,
     "shutdown": changes.shutdown,
 }
+VERBS: Final[Mapping[str, Handler]] = ChainMap(
+    _CHANGES, cast("MutableMapping[str, Handler]", QUERIES)
+)
 
 
 class Requests:

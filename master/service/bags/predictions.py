@@ -13,7 +13,6 @@ from bats.master.brain.prediction.predictors import Question, predict
 from bats.master.brain.protocol.commands import Foretell
 from bats.master.brain.protocol.events import Foretold
 from bats.master.brain.views.forecast import foretold
-from bats.master.simulate.foresight import foretell
 
 _OFFERS: Final = 5  # that may replace one another while somebody waits for bounds
 
@@ -22,6 +21,8 @@ log = structlog.get_logger()
 
 def foresee(engine: Engine, asked: Foretell) -> Foretold:
     """Foretell the schedules; nothing where that cannot be done, and the log says why."""
+    from bats.master.simulate.foresight import foretell  # most bags have nothing to foretell
+
     try:
         return foretell(engine, asked)
     except Exception:

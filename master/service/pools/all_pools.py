@@ -3,24 +3,27 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import BagId, MachineId
 from bats.master.api.requests import SetCap
-from bats.master.brain.pools.standing_pool import StandingPool
 from bats.master.brain.protocol.numbering import FIRST_POOL, bag_of, before_first
 from bats.master.queries.pools.pool_history import replayed_pools
 from bats.master.service.bags.side_by_side import SideBySide
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
-from bats.master.service.pools.pool_keeper import PoolKeeper
 from bats.master.service.wire.admission import Admission
 from bats.master.store.reader import Reader
 from bats.master.store.rows import MachineRow
 from bats.master.store.store import Store
+
+if TYPE_CHECKING:  # most masters have no pools
+    from bats.master.brain.pools.standing_pool import StandingPool
+    from bats.master.service.pools.pool_keeper import PoolKeeper
 
 log = structlog.get_logger()
 
@@ -67,12 +70,16 @@ class Pools:
                 for key in row.keys if row.gone is None else ():
                     self._admission.admit(row.id, key, ticket=row.joined is None)
         for new in by_name.values():
+            from bats.master.brain.pools.standing_pool import StandingPool
+
             last = BagId(last + 1)
             self._keep(last, StandingPool(before_first(last)), new, ())
 
     def _keep(
-        self, number: BagId, pool: StandingPool, rules: Pool, rows: Iterable[MachineRow]
+        self, number: BagId, pool: "StandingPool", rules: Pool, rows: Iterable[MachineRow]
     ) -> None:
+        from bats.master.service.pools.pool_keeper import PoolKeeper
+
         keeper = PoolKeeper(
             number, pool, rules, rows, self._store, self._workers, self._fleet, self._bags
         )
@@ -95,12 +102,12 @@ class Pools:
                     log.warning("worker did not come back", machine=one.id)
                     keeper.machines.silent(one.id)
 
-    def kept(self) -> list[StandingPool]:
+    def kept(self) -> "list[StandingPool]":
         return [keeper.pool for keeper in self.keepers.values()]
 
     # --- what workers tell ------------------------------------------------------------------------
 
-    def of(self, machine: MachineId) -> PoolKeeper | None:
+    def of(self, machine: MachineId) -> "PoolKeeper | None":
         return self.keepers.get(bag_of(machine))
 
     def joined(self, worker: Worker) -> None:
