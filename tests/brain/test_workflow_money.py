@@ -278,6 +278,27 @@ def test_what_runs_already_is_waited_for_and_needs_no_place() -> None:
     assert set(costs) == {NOTHING}
 
 
+def test_a_chain_takes_as_long_as_on_the_fast_machine_that_copies_what_slow_ones_run() -> None:
+    chain = [[k + 1] for k in range(9)] + [[]]
+    order = OrderLeft([0] * 10, chain, [0] + [1] * 9, [[10.0] * 50])
+    hired = [Hired(offering("m", 0), standing=True) for _ in range(3)]
+    places = [Place(0, 0, 2.0), Place(1, 1, 1.0), Place(2, 0, 2.0)]
+    makespans, _ = rollouts(order, places, hired, seed=1)
+    assert set(makespans) == {100.0}
+
+
+def test_a_copy_that_is_none_the_sooner_delays_nothing_and_keeps_no_machine() -> None:
+    """What runs has 1 s left when the copy begins; the fast machine's paid time ends before."""
+    order = OrderLeft([0], [[]], [0], [[10.0] * 50], [(0, 0, 9.5)], [2.0, 1.0])
+    slow = Hired(offering("slow", 1, atu=30.0), standing=True, paid=5.0)
+    fast = Hired(offering("fast", 1, atu=30.0), standing=True, paid=0.5)
+    makespans, costs = rollouts(
+        order, [Place(0, 0, 2.0, busy=True), Place(1, 1, 1.0)], [slow, fast], seed=1
+    )
+    assert makespans == [pytest.approx(1.0)] * len(makespans)
+    assert set(costs) == {NOTHING}
+
+
 def test_a_machine_that_left_in_a_lull_comes_back_after_its_start_and_is_paid_anew() -> None:
     """A task of 10 s, one of 60 s, then two side by side: the second machine has left by then."""
     order = OrderLeft([0, 1, 0, 0], [[1], [2, 3], [], []], [0, 1, 1, 1], [[10.0] * 50, [60.0] * 50])

@@ -82,16 +82,21 @@ def at_most(of: Graph, left: Sequence[int]) -> int:
 
 
 class Incremental:
-    """The generations of what is left, kept up to date as tasks end."""
+    """The generations of what is left, kept up to date as tasks end.
+
+    A task falls when the last of those parents has fallen that lay one generation before it. These
+    are counted, so that of a task with a thousand parents not all are looked at for each that ends.
+    """
 
     def __init__(self, of: Neighbours) -> None:
         self._of = of
         self._left = bytearray(b"\1") * len(of)
         self._waits = [len(parents) for parents in of.parents]
         self._generation = [0] * len(of)
+        self._held = [0] * len(of)  # parents one generation before it, or fewer: then it looks anew
         self.counts: list[int] = []  # of each generation; the first can run now
         for task in of.order:
-            generation = 1 + max((self._generation[p] for p in of.parents[task]), default=-1)
+            generation = self._lies_in(task)
             self._generation[task] = generation
             while len(self.counts) <= generation:
                 self.counts.append(0)
@@ -104,16 +109,16 @@ class Incremental:
         fallen: list[tuple[int, int]] = []
         for child in self._of.children[task]:
             self._waits[child] -= 1
+            self._held[child] -= self._generation[child] == 1
             if not self._waits[child]:
                 self._move(child, 0, fallen)
         while fallen:
             parent, before = fallen.pop()
             for child in self._of.children[parent]:
                 if self._generation[child] == before + 1:
-                    now = 1 + max(
-                        self._generation[p] for p in self._of.parents[child] if self._left[p]
-                    )
-                    self._move(child, now, fallen)
+                    self._held[child] -= 1
+                    if self._held[child] <= 0:
+                        self._move(child, self._lies_in(child), fallen)
 
     def look_ahead(self, generations: int) -> int:
         """The most that may run at a time within so many generations from now."""
@@ -123,6 +128,13 @@ class Incremental:
     def level(self) -> int:
         """LoP by tokens."""
         return max(self.counts, default=0)
+
+    def _lies_in(self, task: int) -> int:
+        """The generation after the last of its parents'; counts those that lie there."""
+        before = [self._generation[p] for p in self._of.parents[task] if self._left[p]]
+        last = max(before, default=-1)
+        self._held[task] = before.count(last)
+        return last + 1
 
     def _move(self, task: int, to: int, fallen: list[tuple[int, int]]) -> None:
         before = self._generation[task]

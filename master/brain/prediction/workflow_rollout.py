@@ -181,14 +181,19 @@ class _World:
         for number, place in enumerate(places):
             self._slots[place.machine].append(number)
         self._idle: list[int] = []  # places that can take a task now
-        self._busy_until = [0.0] * len(machines)
+        self._busy_until = [0.0] * len(places)
+        self._running: dict[int, list[int]] = {}  # the places of each task that runs, in the mix
+        self._began: dict[int, float] = {}
+        self._ends: dict[int, float] = {}
+        self._speeds: dict[int, float] = {}  # the least factor of its places
+        self._alike = len({one.factor for one in places}) < 2
         self._paid_until = [math.inf if one.offering.free else one.paid for one in machines]
         self._away = [(max(places[k].factor for k in slots), number)
                       for number, slots in enumerate(self._slots)
                       if not machines[number].standing]  # fmt: skip
         heapq.heapify(self._away)
         self._coming = 0  # places of machines that were asked for
-        self._agenda: list[tuple[float, int, int, int]] = []
+        self._agenda: list[tuple[float, int, int]] = []
         self._go(self._begin())
 
     def _begin(self) -> list[int]:
@@ -204,8 +209,10 @@ class _World:
         for task, cluster, tau in self._order.running:
             begun.add(task)
             where = kept[cluster].pop() if kept.get(cluster) else NOWHERE
-            rest = max(0.0, self._seconds[task] - tau) * self._order.factors[cluster]
-            self._begin_one(task, where, 0.0, rest)
+            factor = self._order.factors[cluster]
+            rest = max(0.0, self._seconds[task] - tau) * factor
+            self._begin_one(task, where, 0.0, rest, factor)
+            self._began[task] = -tau * factor
         for left in kept.values():
             self._idle += left
         for number, machine in enumerate(self._machines):
@@ -213,16 +220,20 @@ class _World:
                 self._put(self._paid_until[number], _LAPSES, number)
         return [task for task, count in enumerate(self._waits) if not count and task not in begun]
 
-    def _put(self, at: float, what: int, x: int, y: int = NOWHERE) -> None:
+    def _put(self, at: float, what: int, x: int) -> None:
         if at < math.inf:
-            heapq.heappush(self._agenda, (at, what, x, y))
+            heapq.heappush(self._agenda, (at, what, x))
 
-    def _begin_one(self, task: int, place: int, now: float, seconds: float) -> None:
-        until = now + seconds
-        if place >= 0:
-            machine = self._places[place].machine
-            self._busy_until[machine] = max(self._busy_until[machine], until)
-        self._put(until, _ENDS, task, place)
+    def _begin_one(self, task: int, place: int, now: float, seconds: float, factor: float) -> None:
+        self._running[task] = [place] if place >= 0 else []
+        self._began[task], self._speeds[task] = now, factor
+        self._keep_busy(task, now + seconds)
+
+    def _keep_busy(self, task: int, until: float) -> None:
+        self._ends[task] = until
+        for place in self._running[task]:
+            self._busy_until[place] = until
+        self._put(until, _ENDS, task)
 
     def _go(self, ready: list[int]) -> None:
         now = 0.0
@@ -231,11 +242,13 @@ class _World:
             self._ask(len(ready), now)
             if not self._left:
                 return
-            now, what, x, place = heapq.heappop(self._agenda)
+            now, what, x = heapq.heappop(self._agenda)
             if what == _ENDS:
+                places = self._running.pop(x, None)
+                if places is None:
+                    continue  # the slower one of two
                 self.end = now
-                if place >= 0:
-                    self._idle.append(place)
+                self._idle += places
                 self._count_out(x, ready)
             elif what == _JOINS:
                 self._idle += self._slots[x]
@@ -258,7 +271,28 @@ class _World:
         """Any that is ready, on any place that is free."""
         while ready and self._idle:
             task, place = self._drawn(ready), self._drawn(self._idle)
-            self._begin_one(task, place, now, self._seconds[task] * self._places[place].factor)
+            factor = self._places[place].factor
+            self._begin_one(task, place, now, self._seconds[task] * factor, factor)
+        if self._idle and not self._alike:
+            self._copy_some(now)
+
+    def _copy_some(self, now: float) -> None:
+        """Places without a task run those again that run on slower ones only, the latest first.
+
+        The engine does not know how long they take: it copies whether that helps or not, and those
+        with the most left by what it knows first.
+        """
+        for place in sorted(self._idle, key=lambda one: self._places[one].factor):
+            factor = self._places[place].factor
+            slower = [task for task in self._running if self._speeds[task] > factor * (1 + 1e-9)]
+            if not slower:
+                return
+            task = max(slower, key=self._began.__getitem__)
+            self._idle.remove(place)
+            self._speeds[task] = factor
+            self._running[task].append(place)
+            if (until := now + self._seconds[task] * factor) < self._ends[task]:
+                self._keep_busy(task, until)
 
     def _drawn(self, some: list[int]) -> int:
         k = int(self._rng.random() * len(some))
@@ -285,7 +319,7 @@ class _World:
     def _lapse(self, number: int, now: float) -> None:
         """Paid time is over: one that works goes on to the end of the ATU in which it has done."""
         offering = self._machines[number].offering
-        if (more := self._busy_until[number] - now) > 0:
+        if (more := max(self._busy_until[one] for one in self._slots[number]) - now) > 0:
             bought = math.ceil(more / offering.atu_seconds * (1 - 1e-9))
             self.cost += bought * offering.price
             self._paid_until[number] = now + bought * offering.atu_seconds
@@ -293,4 +327,6 @@ class _World:
             return
         gone = set(self._slots[number])
         self._idle = [place for place in self._idle if place not in gone]
+        for places in self._running.values():  # with copies that are none the sooner there
+            places[:] = [place for place in places if place not in gone]
         heapq.heappush(self._away, (max(self._places[k].factor for k in gone), number))
