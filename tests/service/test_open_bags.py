@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.service import KillableMaster, Make, becomes, over, results
 
-from bats.common.errors import UsageError
+from bats.common.errors import BatsError, UsageError
 from bats.common.messages import BagId
 from bats.master.bag import read_bag
 from bats.master.client import Bag, Client, sweep
@@ -18,6 +18,7 @@ from bats.master.store.prune import prune
 from bats.master.store.reader import Reader
 from bats.master.store.repair.salvage import salvage
 from bats.master.store.repair.soundness import inspect
+from bats.master.store.writing.writer import Batch
 
 
 def numbers(first: int, count: int) -> list[dict[str, Any]]:
@@ -129,6 +130,33 @@ async def test_a_master_killed_in_the_middle_of_adds_loses_none_and_doubles_none
     with Reader(master.folder) as reader:
         assert len(reader.additions(BagId(1))) == 60
         assert reader.bag(BagId(1)).tasks == 1200
+
+
+async def test_a_bag_whose_end_is_not_written_yet_is_not_revived_by_words_to_it(
+    master: Master, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store says still that it runs, or waits: what is changed is the master's own bag."""
+    monkeypatch.setattr("bats.master.service.master._WRITING_SECONDS", 0.1)
+    ended, cancelled = await opened(client), await opened(client, hold=True)
+    with monkeypatch.context() as full:
+        full.setattr(master.store._commit, "_write", _no_room)
+        full.setattr(master.store._commit, "_retry_seconds", 0.05)
+        for ends in (ended.close, cancelled.cancel):
+            with pytest.raises(BatsError, match="could not be written down yet"):
+                await ends()
+        with pytest.raises(UsageError, match="Bag 2 has ended: cancelled"):
+            await cancelled.close()
+        with pytest.raises(BatsError, match="bag 1 is kept; prune it again later"):
+            await client.ask("prune", bag=1)
+    await master.store.committed()
+    with Reader(master.options.state) as reader:
+        assert [row.state for row in reader.bags()] == ["complete", "cancelled"]
+
+
+def _no_room(_: Batch) -> None:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    raise error
 
 
 def _kill_and_start(master: KillableMaster) -> None:

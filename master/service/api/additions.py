@@ -68,14 +68,16 @@ async def close(call: Call, want: Close) -> replies.BagState:
 
 
 async def _bag(call: Call, number: BagId) -> Bag:
-    """The bag as the master has it, if it has not ended; else as the store has it."""
+    """The bag as the master has it; only one that ended long ago as the store has it."""
     bags = call.service.bags
+    if number in bags.loaded:
+        return bags.loaded[number].bag
     bag = bags.known.get(number)
-    if bag is None or bag.state not in OPEN:
+    if bag is None:
         return await call.read(partial(_stored, number=number))
-    if bag.began is not None:
-        await bags.load(number)  # one that stands still since an earlier master
-    return bags.known.get(number, bag)
+    if bag.began is not None and bag.state in OPEN:  # one that stands still since an earlier master
+        return (await bags.load(number)).bag
+    return bag
 
 
 def _stored(reader: Reader, number: BagId) -> Bag:

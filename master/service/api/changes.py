@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from bats.common.errors import CannotBeMetError, UsageError, quoted
+from bats.common.errors import BatsError, CannotBeMetError, UsageError, quoted
 from bats.common.messages import BagId, TaskId
 from bats.common.money import Money, show
 from bats.master.api import replies
@@ -316,6 +316,11 @@ async def prune(call: Call, want: Prune) -> replies.Pruned:
     number = await call.bag(want.bag)
     if number in call.service.bags.known:
         raise UsageError(f"Bag {number} has not ended; cancel it first.")
+    try:
+        await call.service.committed()  # what it cost, too: caps go on counting that
+    except BatsError as error:
+        why = "The store cannot be written now"
+        raise BatsError(f"{why}: bag {number} is kept; prune it again later.") from error
     await call.service.bags.caps.prune(number, call.read)
     blobs = await call.service.store.prune(number)
     call.service.bags.forget(number)

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -109,7 +110,7 @@ class Bags:
         self.late = LateResults()
         self._last_bag = BagId(0)
         self._left: set[BagId] = set()  # to the release that ran them
-        self._timers: set[asyncio.TimerHandle] = set()
+        self._rejoining: list[asyncio.TimerHandle] = []  # the time that machines have for it
         self._reading: dict[BagId, asyncio.Task[None]] = {}  # the journals of bags that go on
         self._renewing = self._loop.call_later(LEASE_SECONDS * _RENEW_SHARE, self._renew)
 
@@ -120,7 +121,7 @@ class Bags:
 
     def close(self) -> None:
         self._renewing.cancel()
-        for timer in self._timers:
+        for timer in self._rejoining:
             timer.cancel()
         for reading in self._reading.values():
             reading.cancel()
@@ -182,7 +183,8 @@ class Bags:
         for runner in runners:
             self._keep_state(runner.bag)
             restoring.resume(runner)
-            self._after(self._options.rejoin_seconds, miss_machines, runner, self._workers)
+            missing = partial(miss_machines, runner, self._workers)
+            self._rejoining.append(self._loop.call_later(self._options.rejoin_seconds, missing))
         self.pools.begin(self._options.rejoin_seconds)
         restoring.clean_up(self.offerings(), self.owners, self._left)
         self.go_on()
@@ -304,9 +306,14 @@ class Bags:
             runner.happen(event_from(event))
 
     def _unload(self) -> None:
-        """Forget engines of bags that have ended; they can be read again."""
-        for old in [one for one in self.loaded if one not in self.known]:
-            runner = self.loaded.pop(old)
+        """Forget engines of bags that have ended, once that is in the store to be read again."""
+        for old in self.loaded.keys() - self.known.keys():
+            one = self.loaded[old]
+            self._store.then(partial(self._forget_engine, one, one.revision))
+
+    def _forget_engine(self, runner: Runner, revision: int) -> None:
+        if self.loaded.get(runner.id) is runner and runner.revision == revision:
+            del self.loaded[runner.id]
             self.late.expect(runner)
             runner.close()
 
@@ -341,12 +348,11 @@ class Bags:
         """The runner of a bag that has begun, though it may have ended long ago."""
         if runner := self.loaded.get(bag):
             return runner
-        known, replayed, machines = await self._loop.run_in_executor(None, self._read, bag)
+        stored, replayed, machines = await self._loop.run_in_executor(None, self._read, bag)
+        known = self.known.get(bag, stored)  # of whose changes some may not be in the store yet
         if known.began is None:
             raise UsageError(f"Bag {bag} has not begun; it is {known.state}.")
         if bag not in self.loaded:
-            if bag in self.known:  # else it has ended, and is looked at
-                self.known[bag] = known
             self._load(known, known.began, replayed, machines)
         return self.loaded[bag]
 
@@ -359,7 +365,7 @@ class Bags:
     def cancel_unbegun(self, bag: Bag, reason: str) -> None:
         bag.state, bag.words, bag.ended = "cancelled", reason, time.time()
         self._keep_state(bag)
-        self.known.pop(bag.id)
+        self._store.then(partial(self.forget, bag.id))  # until then the store would revive it
         self._store.then(self.go_on)
 
     def forget(self, bag: BagId) -> None:
@@ -436,11 +442,3 @@ class Bags:
             self._workers.lease(worker.machine, LEASE_SECONDS)
         for runner in self.loaded.values():
             runner.machines.renew_leases()
-
-    def _after(self, seconds: float, call: Callable[..., None], *arguments: Any) -> None:
-        def run() -> None:
-            self._timers.discard(timer)
-            call(*arguments)
-
-        timer = self._loop.call_later(seconds, run)
-        self._timers.add(timer)
