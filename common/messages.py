@@ -1,6 +1,7 @@
 """Messages between master, worker and client: small typed facts, with a version.
 
 Times on the wire are durations, never clock readings: the clocks of two machines do not agree.
+A worker's `stamp` is a reading of its own clock, which comes back to it; nobody else reads it.
 """
 
 import enum
@@ -58,6 +59,7 @@ class Hello:
     limits: str = ""  # how it holds tasks to those of their bag; older releases do not
     memory_bytes: int = 0  # that tasks may use in all; 0: an older release, which does not tell
     gpus: int = 0
+    stamp: float = 0.0  # 0: an older release, whose leases count from when it hears of them
     protocol: int = PROTOCOL
 
 
@@ -78,6 +80,7 @@ class Heartbeat:
     ended: tuple[AttemptId, ...] = ()  # with results that are not stored, as far as it knows
     serial: int = 0  # of its last batch of results
     whole: bool = False  # nothing is left out; it may be too much, or an older release
+    stamp: float = 0.0
 
 
 NOBODY: Final = MachineId(-1)
@@ -158,6 +161,7 @@ class Welcome:
     heartbeat_seconds: float
     lease_seconds: float  # from now; the worker ends itself after that unless renewed
     machine: MachineId = MachineId(-1)  # the number given to one that came by hand
+    stamp: float = 0.0  # the lease counts from there, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +241,8 @@ class ResultsStored:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    lease_seconds: float
+    lease_seconds: float  # from the stamp on, however late it comes
+    stamp: float = 0.0  # 0: from now
 
 
 @dataclass(frozen=True, slots=True)

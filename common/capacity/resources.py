@@ -57,6 +57,14 @@ class Resources:
             lacking["gpus"] = str(self.gpus)
         return lacking
 
+    def with_least(self, other: "Resources") -> "Resources":
+        """The smaller of both in each."""
+        return Resources(
+            min(self.cpus, other.cpus),
+            min(self.memory_bytes, other.memory_bytes),
+            min(self.gpus, other.gpus),
+        )
+
     def with_most(self, other: "Resources") -> "Resources":
         """The larger of both in each."""
         return Resources(

@@ -67,8 +67,13 @@ _NUMBERS: Final[dict[int, tuple[type[Any], int]]] = {
 }
 
 
-_FIRST_FIELDS: Final[dict[type[Any], int]] = {m.Heartbeat: 3, m.Hello: 10, m.BagSpec: 16}
+_FIRST_FIELDS: Final[dict[type[Any], int]] = {
+    m.Heartbeat: 3, m.Hello: 10, m.Welcome: 4, m.BagSpec: 16, m.Lease: 1,
+}  # fmt: skip
 """The number of fields that a message had when peers of older releases learned it."""
+
+_TO_OLDER: Final = (m.Welcome, m.BagSpec, m.Lease)
+"""Workers outlive a master that is upgraded: these are told with as few fields as say it all."""
 
 
 class VersionError(ProtocolError):
@@ -174,7 +179,11 @@ def _kind(number: int, cls: type[Any], largest: int) -> _Kind:
         largest=largest,
         versioned=versioned,
         plain="body" in names,
-        get=_spec if cls is m.BagSpec else _results if cls is m.Results else _getter(names),
+        get=_results
+        if cls is m.Results
+        else _shortest(cls)
+        if cls in _TO_OLDER
+        else _getter(names),
         build=build,
         checks=tuple((check_for(hints[name], name), f"{cls.__name__}.{name}") for name in names),
         least=_FIRST_FIELDS.get(cls, len(names)),
@@ -185,11 +194,17 @@ def _results(message: m.Results) -> tuple[Any, ...]:
     return message.serial, [one[: m.TOLD_BY_WORKER] for one in message.results]
 
 
-def _spec(message: m.BagSpec) -> tuple[Any, ...]:
-    """One without limits is told as workers of older releases know it."""
-    first, added = _FIRST_FIELDS[m.BagSpec], fields(m.BagSpec)[_FIRST_FIELDS[m.BagSpec] :]
-    row = tuple(getattr(message, field.name) for field in fields(m.BagSpec))
-    return row if row[first:] != tuple(field.default for field in added) else row[:first]
+def _shortest(cls: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """As workers of older releases know it, if what was added to it since says nothing."""
+    first = _FIRST_FIELDS[cls]
+    get = _getter([field.name for field in fields(cls)])
+    nothing = tuple(field.default for field in fields(cls)[first:])
+
+    def row(message: Any) -> tuple[Any, ...]:
+        whole = get(message)
+        return whole if whole[first:] != nothing else whole[:first]
+
+    return row
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, MachineId
 from bats.common.offering import Offering
 from bats.master.brain.protocol.events import Cause
@@ -11,6 +12,11 @@ from bats.master.store.rows import MachineRow
 
 if TYPE_CHECKING:
     from bats.master.service.bags.runner import Runner
+
+
+def ticket_size(offering: Offering, task_slots: int) -> Resources:
+    """The size of a machine as its ticket says it, and as its worker then tells it."""
+    return Resources(offering.slots * task_slots, offering.memory_bytes, offering.gpus)
 
 
 class OwnMachines(Protocol):

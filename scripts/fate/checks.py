@@ -19,6 +19,7 @@ from bats.master.queries.replay import Recorded, Replayed
 from bats.master.store.reader import Reader
 from fate.kernel import Execution, left, printed
 from fate.loans import plain
+from fate.provider import GUARDIAN_SECONDS
 from fate.stories import Errand
 from fate.world import World
 
@@ -64,6 +65,9 @@ def _all(world: World, ended_at: float) -> Iterator[str]:
     for machine in world.provider.machines.values():
         if machine.gone_at is None:
             yield f"machine {machine.number} still lives"
+        elif machine.gone_at > machine.may_live_until + GUARDIAN_SECONDS + _SLACK_SECONDS:
+            yield (f"machine {machine.number} lived until {machine.gone_at:.2f} s, "
+                   f"by its leases until {machine.may_live_until:.2f} s")  # fmt: skip
         link = machine.session and machine.session.session._link
         if link and link.denied_in_all >= _NEVER_LET_IN and not link.was_up:
             yield f"machine {machine.number} was paid and never let in"

@@ -16,7 +16,7 @@ from bats.deploy.protocol import BusyError, Gone, Orphan, Sighting, State
 from fate.timeline import Process, VirtualLoop
 
 _TAKEN_BACK_SECONDS: Final = 5.0  # in which one that is wanted elsewhere is
-_GUARDIAN_SECONDS: Final = 0.5  # what a daemon gets to end itself after its lease
+GUARDIAN_SECONDS: Final = 0.5  # what a daemon gets to end itself after its lease
 
 
 @dataclass(slots=True)
@@ -41,6 +41,7 @@ class Machine:
     process: Process
     boot_at: float
     lease_ends: float = 0.0
+    may_live_until: float = 0.0  # by all leases that its master ever gave it
     booted: bool = False
     gone_at: float | None = None
     why: Gone = Gone.STOPPED
@@ -121,7 +122,7 @@ class Provider:
         process = Process(f"machine {ticket.machine}")
         boot_at = self._loop.now + self._rng.uniform(0.1, self.mood.boot_seconds)
         machine = Machine(ticket.machine, ticket, self._loop.now, process, boot_at)
-        machine.lease_ends = boot_at + ticket.lease_seconds
+        machine.lease_ends = machine.may_live_until = boot_at + ticket.lease_seconds
         self.machines[ticket.machine] = machine
         self._loop.outside(boot_at - self._loop.now, self._come_up, machine)
         self._loop.outside(machine.lease_ends - self._loop.now, self._guard, machine)
@@ -139,10 +140,15 @@ class Provider:
         machine.session = None  # it has let go of its files itself
         self.end(machine, Gone.EXPIRED if code == LEASE_ENDED else Gone.STOPPED)
 
+    def leased(self, number: MachineId, seconds: float) -> None:
+        """Its master lets it live so long."""
+        if machine := self.machines.get(number):
+            machine.may_live_until = max(machine.may_live_until, self._loop.now + seconds)
+
     def lease(self, machine: Machine, ends: float) -> None:
         """The guardian has been told until when it may live."""
         machine.lease_ends = ends
-        self._loop.outside(ends + _GUARDIAN_SECONDS - self._loop.now, self._guard, machine)
+        self._loop.outside(ends + GUARDIAN_SECONDS - self._loop.now, self._guard, machine)
 
     def _guard(self, machine: Machine) -> None:
         if machine.gone_at is None and self._loop.now >= machine.lease_ends:

@@ -18,7 +18,9 @@ import bats.master.service.wire.inbox as inbox_module
 import bats.worker.link.session as session_module
 import bats.worker.lobby as lobby_module
 import bats.worker.tasks.attempts as attempts_module
-from bats.common.messages import AttemptId
+from bats.common.messages import AttemptId, MachineId
+from bats.master.service.machines.worker import Worker
+from bats.master.service.machines.workers import Workers
 from bats.master.store.blobs import Blobs
 from bats.master.store.writing.writer import Writer
 from bats.worker.files.library import Library
@@ -49,6 +51,16 @@ def stand_ins(world: "World") -> Iterator[None]:
 
     def link(*args: Any) -> WorkerEnd:
         return WorkerEnd(network, *args)
+
+    lease, welcome = Workers.lease, Workers.welcome
+
+    def leased(workers: Workers, machine: MachineId, seconds: float) -> None:
+        world.provider.leased(machine, seconds)
+        lease(workers, machine, seconds)
+
+    def welcomed(workers: Workers, worker: Worker, seconds: float) -> None:
+        world.provider.leased(worker.machine, seconds)
+        welcome(workers, worker, seconds)
 
     nothing = SimpleNamespace(term=lambda: None)
     usable = world.story.shared
@@ -85,6 +97,8 @@ def stand_ins(world: "World") -> Iterator[None]:
         put(attempts_module, "strangers", lambda _: [])
         put(Recipe, "start", recipe_start)
         put(SharedOutput, "usable", lambda _: usable)
+        put(Workers, "lease", leased)
+        put(Workers, "welcome", welcomed)
         put(shutil, "copyfile", world.outputs.write(disk.write(shutil.copyfile)))
         put(Blobs, "receive", disk.write(Blobs.receive))
         for keeper, name in ((Library, "put"), (Library, "take"), (SharedOutput, "put")):

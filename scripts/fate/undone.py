@@ -23,6 +23,7 @@ from bats.master.service.bags.collection import Collection
 from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.comparison import Comparison
 from bats.master.service.machines.provider import Provider as Owner
+from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
 from bats.master.service.master import Master
 from bats.master.service.transfers import Files
@@ -231,6 +232,13 @@ def lent_for_another_atu(_: World) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def leases_count_from_when_they_come(_: World) -> Iterator[None]:
+    """A lease that is long on its way makes a life as much longer."""
+    with mock.patch.object(Worker, "since_stamp", lambda _, seconds, __: (seconds, 0.0)):
+        yield
+
+
 FIXES: Final[dict[str, Callable[[World], AbstractContextManager[None]]]] = {
     "collecting": done_before_its_files,
     "ordered": any_result_counts,
@@ -249,4 +257,5 @@ FIXES: Final[dict[str, Callable[[World], AbstractContextManager[None]]]] = {
     "late": ends_are_when_they_are_learnt,
     "lent": lent_for_another_atu,
     "resting": resting_machines_are_looked_at_at_once,
+    "lease": leases_count_from_when_they_come,
 }

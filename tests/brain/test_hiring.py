@@ -47,6 +47,16 @@ def test_a_machine_that_was_never_charged_costs_nothing_and_its_money_is_free_ag
     assert started(bench(Gone(MachineId(2), 6, Cause.FAILED), 6)) == [3]
 
 
+def test_a_machine_that_comes_when_it_was_called_off_is_paid_whatever_its_provider_says() -> None:
+    bench = Bench(settings(100, offering(price=3, machines=2), budget=200, known=TEN_MINUTES))
+    bench.begin()
+    bench.join(2, 10)
+    assert stopped(bench(SetAside(0, "no more of it"), 20)) == [ONE]
+    assert stopped(bench.join(ONE, 30)) == [ONE]
+    bench(Gone(ONE, 90, Cause.STOPPED), 90)
+    assert bench.run.ledger.settled == money(3)
+
+
 def test_an_offering_that_is_set_aside_loses_those_on_their_way_and_keeps_those_that_work() -> None:
     bench = Bench(settings(100, offering(machines=4), budget=200, known=TEN_MINUTES))
     assert started(bench.begin()) == [1, 2, 3, 4]

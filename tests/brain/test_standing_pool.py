@@ -290,6 +290,19 @@ def test_a_silent_machine_of_a_reliable_kind_is_waited_for_while_it_is_paid() ->
     assert world.there == [2, 3, 4]
 
 
+def test_a_machine_whose_worker_came_is_paid_though_its_provider_never_said_so() -> None:
+    world = World()
+    world.pool.handle(Looked(1, (), want=(1,)), 0.0)
+    for called_off in (False, True):
+        (one,) = (one for one in world.pool.alive() if one.boots)
+        if called_off:
+            one.move(MachineState.STOPPING)
+        world.pool.handle(Joined(one.id, 1, (), 0), 10.0)
+        world.pool.handle(Gone(one.id, 70.0, Cause.STOPPED), 70.0)
+        assert one.settled == 1
+        world.pool.handle(Looked(1, (), want=(1,)), 80.0)
+
+
 def test_machines_that_do_not_come_are_told_of() -> None:
     pool = StandingPool(FIRST)
     pool.handle(Formed(RULES, FIRST), 0.0)

@@ -95,5 +95,8 @@ def surroundings(
     store: Store, workers: Workers, fleet: Any, files: Any = None, **heard: Any
 ) -> Any:
     """The things that a runner works with; of what it tells, what is not `heard` is nobody's."""
-    told = dict.fromkeys(("ended", "parked", "broke", "freed", "looked"), lambda *_: None)
+    told: dict[str, Any] = dict.fromkeys(
+        ("ended", "parked", "broke", "freed", "looked"), lambda *_: None
+    )
+    told["waiting_for"] = lambda _: []
     return Surroundings(store, workers, fleet, files, messenger=None, **{**told, **heard})

@@ -34,3 +34,13 @@ def test_a_worker_stops_late_enough_to_be_paid_on_and_soon_enough_to_be_gone(
     lease = Lease(machine.lease_seconds, 0.0, machine.margin_seconds)
     assert machine.stop_by(0.0) + boundary / 4 <= lease.stops, "a renewal travels for a while"
     assert lease.stops <= lease.ends <= machine.paid_until(0.0) - boundary / 8
+
+
+def test_a_renewal_counts_from_the_stamp_it_answers_and_none_replaces_a_later_one() -> None:
+    lease = Lease(60.0, 1000.0, 3.0)
+    lease.renew(50.0, 1020.0)
+    assert lease.ends == 1070.0
+    lease.renew(500.0, 1010.0)  # it was overtaken
+    assert lease.ends == 1070.0
+    lease.renew(5.0, 1020.0)
+    assert lease.ends == 1025.0

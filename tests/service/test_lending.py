@@ -2,8 +2,11 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
+import pytest
 from helpers.service import Make, becomes, eventually, over, results, sweep
+from helpers.workers import end_workers
 
 from bats.common.messages import BagId
 from bats.master.brain.protocol.numbering import bag_of
@@ -11,6 +14,7 @@ from bats.master.client import Client
 from bats.master.report.account import account
 from bats.master.report.page import html
 from bats.master.service.master import Master
+from bats.master.service.wire.admission import Role
 from bats.master.store.reader import Reader
 
 PRICE = 10**7  # of 90 s
@@ -71,6 +75,32 @@ async def test_a_bag_that_has_ended_leaves_its_paid_time_to_another(
     assert "Of 2 rented other bags left it" in page
     await eventually(lambda: not master.snapshot()["workers"])
     master.bags.side_by_side.household.check()
+
+
+async def test_what_a_lent_machine_kept_when_it_ended_counts_for_the_bag_that_had_borrowed_it(
+    client: Client, master: Master, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = await submit(client, 60, f"mktemp {tmp_path}/ran.{{x}}.XXXX; sleep 0.3")
+    await becomes(client, long, lambda s: s.get("done", 0) >= 1)
+    short = await submit(client, 4, "sleep 0.2")
+    await over(client, short)
+    async with asyncio.timeout(5):
+        while not await lent_ones_at_work(client, short, to=long):
+            pass
+    hear = master.inbox._hear_one
+    monkeypatch.setattr(  # workers are not heard any more
+        master.inbox,
+        "_hear_one",
+        lambda heard, peer: peer.role is not Role.CLIENT or hear(heard, peer),
+    )
+    await asyncio.sleep(1.0)
+    ran = sorted(int(path.name.split(".")[1]) for path in tmp_path.glob("ran.*"))
+    end_workers(tmp_path)
+    rows: list[Any] = []
+    async with asyncio.timeout(10):
+        while [row["task"] for row in rows] != ran:
+            rows = sorted(await results(client, long), key=lambda row: row["task"])
+    assert short in {bag_of(row["machine"]) for row in rows}
 
 
 async def test_what_is_lent_outlives_a_kill_of_the_master(killable: Make, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import structlog
 from helpers.peer import Peer, done, failed, manual, peer
 from helpers.service import becomes, eventually, keeps_up, over, results, sweep
 
+from bats.common.capacity.resources import Resources
 from bats.common.errors import UnreachableError
 from bats.common.messages import (
     AttemptId,
@@ -105,6 +106,25 @@ async def test_the_key_of_one_machine_cannot_speak_for_another(
         await liar.say(Enroll(MachineId(1000004), new_pair().public.encode()))
         assert "another machine's" in (await liar.hear(Refused)).reason
     assert master.snapshot()["workers"] == []
+
+
+async def test_a_worker_that_says_it_is_larger_than_its_ticket_is_given_no_more_than_that(
+    master: Master, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(master.fleet, "start", lambda *_: None)
+    offering = {**manual(), "backend": "local", "slots": 2, "memory_bytes": 1 << 30}
+    bag = (await client.ask("submit", sweep=sweep(50, "sleep 9"), offerings=[offering]))["bag"]
+    await becomes(client, bag, lambda status: status["state"] == "running")
+    machine = (await eventually(lambda: list(master.bags.loaded[BagId(bag)].engine.alive())))[0]
+    pair = new_pair()
+    master.admission.admit(machine.id, pair.public, ticket=True)
+    async with peer(master.access, pair) as liar:
+        await liar.hello(machine.id, slots=1000, memory_bytes=1 << 50, gpus=64)
+        assert len((await liar.hear(Run)).orders) == 2
+        with pytest.raises(TimeoutError):
+            await liar.hear(Run, 0.3)
+    assert [one["slots"] for one in master.snapshot()["workers"]] == [2]
+    assert master.workers.of(machine.id).size == Resources(2, 1 << 30)
 
 
 async def test_a_revoked_key_is_not_listened_to_any_more(master: Master, client: Client) -> None:

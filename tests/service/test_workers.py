@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgpack
 import pytest
 from helpers.service import eventually
 
 from bats.common import messages as m
-from bats.common.wire.codec import decode
+from bats.common.wire.codec import decode, encode
 from bats.master.service.machines import workers as module
 from bats.master.service.machines.worker import Kind, Worker
 from bats.master.service.machines.worker_reports import WorkerReports
@@ -116,8 +117,8 @@ class Bench:
         self.bag = Bag(BAG, self.master)
         self.reports = WorkerReports(self.workers, self.store, self.master, 0.05, silence_seconds)
 
-    def hello(self, incarnation: str = "first", route: bytes = ROUTE) -> Worker:
-        hello = m.Hello("1.0", SEVEN, incarnation, 2, "host", 99, (), 0)
+    def hello(self, incarnation: str = "first", route: bytes = ROUTE, stamp: float = 0.0) -> Worker:
+        hello = m.Hello("1.0", SEVEN, incarnation, 2, "host", 99, (), 0, stamp=stamp)
         self.reports.greet(route, SEVEN, hello)
         found = self.workers.of(SEVEN)
         assert found is not None
@@ -415,6 +416,35 @@ async def test_a_worker_that_has_not_heard_of_its_lease_is_told_again(bench: Ben
     assert await bench.said() == []
     bench.beat(worker, lease=20.0)
     assert await bench.said() == [m.Lease(90.0)]
+
+
+async def test_a_lease_counts_from_a_stamp_of_its_worker_however_late_it_comes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its stamps that is taken which was least under way: none makes the lease longer."""
+    now = 1000.0
+    monkeypatch.setattr("time.clock_gettime", lambda _: now)
+    worker = bench.hello(stamp=500.0)
+    (welcome,) = await bench.said(m.Welcome)
+    assert (welcome.lease_seconds, welcome.stamp) == (90.0, 500.0)
+    now = 1010.0
+    bench.beat(worker, stamp=502.0)  # it was under way for eight seconds more than the first
+    bench.workers.lease(SEVEN, 60.0)
+    bench.beat(worker, stamp=511.0)  # the first had been under way for a second itself
+    bench.workers.lease(SEVEN, 60.0)
+    first, second = await bench.said(m.Lease)
+    assert (first.lease_seconds, first.stamp) == (pytest.approx(70.0, abs=0.01), 500.0)
+    assert (second.lease_seconds, second.stamp) == (60.0, 511.0)
+
+
+async def test_a_lease_of_a_worker_of_an_older_release_counts_from_when_it_comes(
+    bench: Bench,
+) -> None:
+    bench.hello()
+    bench.workers.lease(SEVEN, 60.0)
+    welcome, lease = await bench.said()
+    assert msgpack.unpackb(encode(lease)) == [26, 60.0]
+    assert len(msgpack.unpackb(encode(welcome))) == 1 + 4
 
 
 async def test_nobody_is_blamed_for_the_time_that_the_master_slept(bench: Bench) -> None:

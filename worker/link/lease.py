@@ -23,13 +23,19 @@ class Lease:
 
     def __init__(self, seconds: float, now: float, most_margin: float) -> None:
         self._most_margin = most_margin
-        self.ends = self.stops = now
+        self._since = now
         self.renew(seconds, now)
 
-    def renew(self, seconds: float, now: float) -> None:
-        """The master's word replaces the earlier one, be it longer or shorter."""
+    def renew(self, seconds: float, since: float) -> None:
+        """The master's word replaces an earlier one, be it longer or shorter.
+
+        It counts from a stamp of ours, so one that comes late makes no life longer.
+        """
+        if since < self._since:  # it was overtaken by a later one
+            return
+        self._since = since
         self.margin = min(self._most_margin, seconds * _MARGIN_SHARE)
-        self.ends = now + seconds
+        self.ends = since + seconds
         self.stops = self.ends - self.margin
 
     def left(self, now: float) -> float:

@@ -179,8 +179,10 @@ class Session:
             bury_orphans(self._runner.pids)
             await asyncio.sleep(min(self._heartbeat_seconds, 1.0))
 
-    def _renew(self, seconds: float) -> None:
-        self._lease.renew(seconds, boot_clock())
+    def _renew(self, seconds: float, stamp: float) -> None:
+        """From its stamp on; masters of older releases give none."""
+        now = boot_clock()
+        self._lease.renew(seconds, min(stamp, now) if stamp else now)
         self._on_lease(self._lease.ends)
         self._mind_lease()
 
@@ -199,7 +201,8 @@ class Session:
     def _say_heartbeat(self) -> None:
         running = self._runner.running()
         desk, reports = self._runner.desk, self._reports
-        beat = m.Heartbeat(running, len(desk.waiting), self._lease.left(boot_clock()))
+        now = boot_clock()
+        beat = m.Heartbeat(running, len(desk.waiting), self._lease.left(now), stamp=now)
         if len(desk.held) + reports.waiting <= _MOST_TOLD:
             reports.flush()
             held = desk.held.difference(attempt for attempt, _ in running)
@@ -245,6 +248,7 @@ class Session:
                 limits=self._limits,
                 memory_bytes=self._ticket.memory_bytes,
                 gpus=self._ticket.gpus,
+                stamp=boot_clock(),
             )
         )
 
@@ -264,8 +268,8 @@ class Session:
             case m.ResultsStored(serial):
                 self._reports.stored(serial)
                 self._settled.set()
-            case m.Lease(seconds):
-                self._renew(seconds)
+            case m.Lease(seconds, stamp):
+                self._renew(seconds, stamp)
             case m.BagSpec():
                 self._runner.learn(message)
                 self._files.look()
@@ -301,7 +305,7 @@ class Session:
         self._heartbeat_seconds = max(0.05, welcome.heartbeat_seconds)
         if welcome.machine >= 0:
             self._machine = welcome.machine
-        self._renew(welcome.lease_seconds)
+        self._renew(welcome.lease_seconds, welcome.stamp)
         log.info("joined", machine=self._machine, master=welcome.release)
         self._reports.say_again()
         self._files.again()

@@ -201,21 +201,19 @@ class StandingPool:
 
     def _joined(self, event: Joined) -> Iterator[Command]:
         one = self.machines.get(event.machine)
-        if one is None or one.state not in (
-            MachineState.REQUESTED,
-            MachineState.UP,
-            MachineState.SILENT,
-        ):
+        if one is None or not one.alive:
             return
-        kind = self.kinds[one.cluster]
-        if one.joined_at is None:
-            one.joined_at = self.now
-            asked = one.requested_at if one.charged_since is None else one.charged_since
-            kind.boots = [*kind.boots[-19:], max(0.0, self.now - asked)]
-        kind.fruitless, kind.rest, kind.reason = 0, 0.0, ""
-        one.move(MachineState.UP)
-        one.slots = event.slots
-        yield from ()
+        if one.state is not MachineState.STOPPING:
+            kind = self.kinds[one.cluster]
+            if one.joined_at is None:
+                one.joined_at = self.now
+                asked = one.requested_at if one.charged_since is None else one.charged_since
+                kind.boots = [*kind.boots[-19:], max(0.0, self.now - asked)]
+            kind.fruitless, kind.rest, kind.reason = 0, 0.0, ""
+            one.move(MachineState.UP)
+            one.slots = event.slots
+        if one.charged_since is None:
+            yield from self._charged(Charged(one.id, self.now))  # its provider is slow to say so
 
     def _silent(self, event: Silent) -> Iterator[Command]:
         one = self.machines.get(event.machine)

@@ -99,6 +99,7 @@ class Bags:
             self._broke,
             self.side_by_side.let_go,
             self._look,
+            self.side_by_side.waiting_for,
             self.messenger,
             options.notify,
             Caps(options.task_files_bytes, options.bag_files_bytes),

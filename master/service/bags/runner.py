@@ -27,11 +27,7 @@ from bats.master.bag import Bag, Books
 from bats.master.bag_states import RUNNING
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.protocol.commands import (
-    Command,
-    EndBag,
-    Record,
-)
+from bats.master.brain.protocol.commands import Command, EndBag, Record
 from bats.master.brain.protocol.events import (
     AnyEnding,
     Begin,
@@ -146,7 +142,8 @@ class Runner:
         return [one for one in self.engine.alive() if not serves_all(one.id)]
 
     def waiting_for(self, machine: MachineId) -> "list[Runner]":
-        return [self] if self.engine.waits_for(machine) else []
+        own = [self] if self.engine.waits_for(machine) else []
+        return [*own, *(one for one in self._around.waiting_for(machine) if one is not self)]
 
     def set_aside(self, cluster: int, reason: str) -> None:
         self.happen(SetAside(cluster, reason))

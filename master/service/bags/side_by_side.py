@@ -152,6 +152,10 @@ class SideBySide:
         known = [held for held in of_bags if held is not None]
         return frozenset[AttemptId]().union(*known) if known else None
 
+    def waiting_for(self, machine: MachineId) -> list[Runner]:
+        """Bags that have not heard of all that the machine was given, whoever pays for it."""
+        return [one for one in self.runners.values() if one.engine.waits_for(machine)]
+
     def silent(self, machine: MachineId) -> None:
         self._neighbours.went(machine)
         for runner in list(self.runners.values()):

@@ -36,6 +36,7 @@ class Surroundings:
     broke: Callable[["Runner", BaseException], None]
     freed: Callable[["Runner", MachineId], None]  # a worker started by hand has left the bag
     looked: Callable[["Runner"], None]  # something has happened to it, other bags may care
+    waiting_for: Callable[[MachineId], list["Runner"]]  # bags that have not heard all of a machine
     messenger: Messenger
     notify: str = ""  # the master's own command for notices of all bags
     caps: Caps = NO_CAPS

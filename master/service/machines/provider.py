@@ -32,7 +32,7 @@ from bats.master.service.left_results import LeftResults
 from bats.master.service.machines.watched import Watched
 from bats.master.service.machines.workers import Workers
 from bats.master.service.options import Options
-from bats.master.service.owner import Owner
+from bats.master.service.owner import Owner, ticket_size
 from bats.master.service.transfers import Files
 from bats.master.service.wire.admission import Admission
 from bats.master.store.store import Store
@@ -206,15 +206,16 @@ class Provider:
         one.owner.machines.knows_key(one.machine, pair.public)
         lease_seconds, margin_seconds = self._first_lease(one)
         one.first_lease = lease_seconds
+        size = ticket_size(one.offering, one.owner.task_slots)
         return Ticket(
             machine=one.machine,
             master=self._context.addresses,
             server_key=self._context.server_key,
             public_key=pair.public,
             secret_key=pair.secret,
-            slots=one.offering.slots * one.owner.task_slots,
-            memory_bytes=one.offering.memory_bytes,
-            gpus=one.offering.gpus,
+            slots=size.cpus,
+            memory_bytes=size.memory_bytes,
+            gpus=size.gpus,
             lease_seconds=lease_seconds,
             margin_seconds=margin_seconds,
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import structlog
+
 from bats.common.messages import AttemptId, BagId, Result
 from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.protocol.numbering import bag_of, by_hand, of_pool, serves_all
@@ -10,8 +12,11 @@ from bats.master.service.bags.runner import Runner
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
+from bats.master.service.owner import ticket_size
 from bats.master.service.transfers import Files
 from bats.master.store.store import Store
+
+log = structlog.get_logger()
 
 
 class Reception:
@@ -48,6 +53,7 @@ class Reception:
         if by_hand(worker.machine):
             self._bags.side_by_side.came(worker)
             return
+        self._hold_to_ticket(worker)
         if of_pool(worker.machine):
             self._bags.pools.joined(worker)
             return
@@ -62,6 +68,17 @@ class Reception:
         runner.machines.joined(worker, borrowers={one.id for one in borrowers})
         for borrower in borrowers:
             borrower.machines.rejoined(worker)
+
+    def _hold_to_ticket(self, worker: Worker) -> None:
+        """It gets no more tasks at a time than the machine that was asked for has room for."""
+        owner = self._bags.owners.get(bag_of(worker.machine))
+        known = owner.known(worker.machine) if owner else None
+        if owner is not None and known is not None:
+            told, asked = worker.size, ticket_size(known.offering, owner.task_slots)
+            worker.size = told.with_least(asked)
+            if worker.size != told:
+                log.warning("a worker says that it is larger than its ticket", told=str(told),
+                            machine=worker.machine, ticket=str(asked))  # fmt: skip
 
     def silent(self, worker: Worker) -> None:
         runner = self._runner(worker)

@@ -1,11 +1,13 @@
 """One worker's connection: what it was told, what it said last, what waits to be sent to it."""
 
 from dataclasses import field
-from typing import Protocol
+from typing import Final, Protocol
 
 from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
 from bats.common.records import dataclass
+
+_DRIFT: Final = 1e-4  # what one computer's clock may gain on another's
 
 Kind = tuple[int, TaskId | None]
 """The step of a task, and the task itself if it is brought files that no other is."""
@@ -60,6 +62,8 @@ class Worker:
         "sealed",
         "silent",
         "size",
+        "stamp",
+        "stamped_at",
         "stored",
     )
 
@@ -83,6 +87,8 @@ class Worker:
         self.running: tuple[tuple[AttemptId, float], ...] = ()  # at its last heartbeat
         self.heard_at = 0.0  # by the loop's clock
         self.silent = False
+        self.stamp = 0.0  # of its own clock, which it told at
+        self.stamped_at = 0.0  # by the boot's clock here
         self.stored = 0  # results up to this serial have been taken in
         self.owed: dict[AttemptId, int] = {}  # files are coming: the serial of its result
         self.odd: frozenset[object] = frozenset()  # what did not agree at its last heartbeat
@@ -90,6 +96,24 @@ class Worker:
         self.kinds: dict[BagId, Kind] = {}  # whose spec it was told last
         self.letter = Letter()  # of this turn
         self.sealed = 0  # letters that wait until what they say is durable
+
+    def tells_clock(self, stamp: float, now: float) -> None:
+        """Keep the stamp that was least under way, as far as clocks do not drift apart.
+
+        Leases count from it. One that was long under way would make them that much shorter.
+        """
+        aged = (now - self.stamped_at) * _DRIFT
+        if not self.stamp or stamp - now >= self.stamp - self.stamped_at - aged:
+            self.stamp, self.stamped_at = stamp, now
+
+    def since_stamp(self, seconds: float, now: float) -> tuple[float, float]:
+        """Of a lease of so many seconds from now: its seconds from a stamp on, and the stamp.
+
+        A worker of an older release gives none; its lease counts from when it hears of it.
+        """
+        if not self.stamp:
+            return seconds, 0.0
+        return seconds + (now - self.stamped_at) * (1 - _DRIFT), self.stamp
 
     @property
     def awaits_word(self) -> bool:

@@ -18,6 +18,7 @@ from bats.common.messages import (
     Results,
     Returned,
 )
+from bats.master.service.bags.clock import boot_clock
 from bats.master.service.machines.comparison import Comparison
 from bats.master.service.machines.worker import Worker
 from bats.master.service.machines.workers import Workers
@@ -88,7 +89,7 @@ class WorkerReports:
         before = self._workers.of(machine)
         again = before is not None and before.incarnation == hello.incarnation
         if before is not None and again and before.route == route:
-            self._heard(before)
+            self._heard(before, hello.stamp)
             self._welcome(before)  # said twice, for we were slow to answer
             return
         size = Resources(hello.slots, hello.memory_bytes, hello.gpus)
@@ -97,7 +98,7 @@ class WorkerReports:
         worker.limits = hello.limits
         if before is not None and again:
             worker.stored, worker.owed = before.stored, before.owed
-        self._heard(worker)
+        self._heard(worker, hello.stamp)
         self._workers.add(worker)
         log.info("worker is there", machine=machine, host=hello.host, slots=hello.slots,
                  holding=len(hello.holding), results=hello.unacknowledged)  # fmt: skip
@@ -105,7 +106,7 @@ class WorkerReports:
         self._listener.joined(worker)
 
     def heartbeat(self, worker: Worker, message: Heartbeat) -> None:
-        self._heard(worker)
+        self._heard(worker, message.stamp)
         worker.running = message.running
         if worker.silent:  # only frozen, or cut off; what it queues may run elsewhere by now
             log.info("worker is heard again", machine=worker.machine)
@@ -177,8 +178,10 @@ class WorkerReports:
     def _welcome(self, worker: Worker) -> None:
         self._workers.welcome(worker, self._listener.lease_seconds(worker))
 
-    def _heard(self, worker: Worker) -> None:
+    def _heard(self, worker: Worker, stamp: float = 0.0) -> None:
         worker.heard_at = self._loop.time()
+        if stamp:
+            worker.tells_clock(stamp, boot_clock())
 
     # --- silence ----------------------------------------------------------------------------------
 

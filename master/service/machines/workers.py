@@ -31,6 +31,7 @@ from bats.common.messages import (
 from bats.common.wire.codec import encode
 from bats.master.api.replies.machine_replies import WorkerLine
 from bats.master.brain.protocol.numbering import by_hand
+from bats.master.service.bags.clock import boot_clock
 from bats.master.service.machines.acknowledgements import Acknowledgements
 from bats.master.service.machines.worker import Letter, Work, Worker
 from bats.master.service.wire.router import Router
@@ -105,8 +106,9 @@ class Workers:
         self._by_machine[worker.machine] = worker
 
     def welcome(self, worker: Worker, lease_seconds: float) -> None:
-        heartbeat = self._heartbeat_seconds
-        self._send(worker, Welcome(self._release, heartbeat, lease_seconds, worker.machine))
+        seconds, stamp = worker.since_stamp(lease_seconds, boot_clock())
+        beats = self._heartbeat_seconds
+        self._send(worker, Welcome(self._release, beats, seconds, worker.machine, stamp))
 
     def expect(self, machine: MachineId) -> None:
         """Expect a machine that was held to be gone: its next word is as good as a Hello."""
@@ -175,7 +177,8 @@ class Workers:
 
     def lease(self, machine: MachineId, seconds: float) -> None:
         if worker := self._by_machine.get(machine):
-            self._send(worker, Lease(max(0.0, seconds)))
+            told = worker.since_stamp(max(0.0, seconds), boot_clock())
+            self._send(worker, Lease(*told))
 
     def stop(self, machine: MachineId, reason: str) -> bool:
         """False when there is no connection to tell it over."""

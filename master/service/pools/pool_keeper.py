@@ -121,7 +121,7 @@ class PoolKeeper:
         return [machine_facts(one, self.clock()) for one in self.pool.alive()]
 
     def waiting_for(self, machine: MachineId) -> list[Runner]:
-        return [one for one in self._bags.runners.values() if one.engine.waits_for(machine)]
+        return self._bags.waiting_for(machine)
 
     def set_aside(self, cluster: int, reason: str) -> None:
         self.happen(SetAside(cluster, reason))

@@ -31,6 +31,8 @@ def joined(run: Run, event: Joined) -> None:
     if event.cluster >= 0 and (machine is None or not machine.alive):
         machine = _adopt_manual(run, event)
     if machine is None or machine.state in (MachineState.STOPPING, MachineState.GONE):
+        if machine is not None and machine.lent_until is None:
+            hiring.charged(run, machine, run.now)  # it came up, though it was called off
         run.out.append(StopMachine(event.machine, "not needed any more"))
         return
     if machine.lent_until is not None:
