@@ -6,7 +6,7 @@ from helpers.workbench import HOUR, MINUTE, Bench, free, offering, only, setting
 from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.master.brain.protocol import commands as do
-from bats.master.brain.protocol.events import Cause, Charged, Gone, SetAside, Woken
+from bats.master.brain.protocol.events import Allotted, Cause, Charged, Gone, SetAside, Woken
 
 ONE = MachineId(1)
 TEN_MINUTES = ((10 * MINUTE,) * 30,)
@@ -76,6 +76,25 @@ def test_no_machine_of_an_offering_that_is_set_aside_is_asked_for_again() -> Non
         bench(Gone(MachineId(machine), 20, Cause.STOPPED), 20)
     out = bench(Gone(MachineId(3), 30, Cause.FAILED), 30)
     assert [start.cluster for start in only(do.StartMachines, out)] == [1]
+
+
+def test_machines_that_cost_nothing_and_did_not_start_are_tried_again_when_a_cap_leaves_more() -> (
+    None
+):
+    kinds = (free(), offering("paid", price=3, machines=1))
+    bench = Bench(settings(100, *kinds, budget=2000, known=TEN_MINUTES * 2))
+    bench(Allotted(money(3), "$3 a day"))
+    bench.begin()
+    for turn in range(4):
+        for machine in list(bench.run.pool.living[0]):
+            bench(Gone(machine, turn, Cause.FAILED, "did not start"), turn)
+    assert bench.run.clusters[0].set_aside
+    (paid,) = bench.run.pool.living[1]
+    bench(Charged(paid, 5), 5)
+    bench(Gone(paid, 60, Cause.FAILED, "broke"), 60)
+    assert bench.run.waits_for_cap
+    out = bench(Allotted(money(20), "$3 a day"), 86_400)
+    assert [start.cluster for start in only(do.StartMachines, out)] == [0, 1]
 
 
 def test_a_machine_that_costs_nothing_has_a_lease_that_is_renewed_at_its_half() -> None:

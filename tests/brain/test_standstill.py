@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from helpers.workbench import HOUR, MINUTE, offering, settings
+from helpers.workbench import HOUR, MINUTE, free, offering, settings
 
 from bats.common.messages import TaskId
 from bats.master.brain.books.phase import Phase
@@ -80,6 +80,18 @@ def test_tasks_that_all_hang_pause_the_bag_in_its_sample() -> None:
     assert run.pause is not None
     assert "no task has ended, and each has run for" in run.pause.reason
     assert run.ledger.settled < run.settings.budget * 0.8
+
+
+@pytest.mark.parametrize("desks", [1, 0])
+def test_what_the_money_does_not_do_is_no_standstill_where_a_machine_costs_nothing(
+    desks: int,
+) -> None:
+    kinds = free(machines=desks), offering("a", "0.06", atu=MINUTE, machines=4)
+    simulation = Simulation(settings(30, *kinds, budget=2), lambda _t, _c: 600.0, Conditions())
+    simulation.run(12 * HOUR)
+    run = simulation.engine.run
+    assert (run.outcome is BagOutcome.COMPLETE) is bool(desks)
+    assert run.ledger.settled <= run.settings.budget
 
 
 def test_machines_that_break_as_soon_as_they_work_pause_the_bag() -> None:

@@ -14,12 +14,13 @@ from bats.common.messages import BagId, TaskId
 from bats.common.money import NOTHING, money
 from bats.common.offering import MANUAL, ClusterName, Offering
 from bats.master.brain.books.choice import Told
+from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.engine import Engine, replay
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.placements import PLACEMENTS
 from bats.master.brain.household.sharing import SHARINGS
-from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.protocol.commands import BagOutcome, RenewLease
 from bats.master.brain.protocol.events import Limited, Order, Ordered
 from bats.master.brain.protocol.graph import packed_seconds, worked_off
 from bats.master.brain.protocol.settings import Settings
@@ -148,15 +149,18 @@ def test_the_one_free_machine_there_is_serves_all_bags_at_once() -> None:
         assert [again.handle(event, at) for at, event in events] == one.history.commands
 
 
-def test_a_task_on_a_free_machine_whose_bag_has_ended_runs_to_its_end() -> None:
+@pytest.mark.parametrize("seconds", [100.0, 5_000.0])
+def test_a_task_on_a_free_machine_whose_bag_has_ended_runs_to_its_end(seconds: float) -> None:
     """Then the machine goes, and the other bag starts its own."""
-    world = Together([on_one(8, 10.0), on_one(6, 100.0, 5.0)], check=True, keep_events=True)
+    world = Together([on_one(8, 10.0), on_one(6, seconds, 5.0)], check=True, keep_events=True)
     world.run()
-    other = world.bags[B].history
+    first, other = world.bags[A].history, world.bags[B].history
     assert all(len(ends) == 1 for ends in other.records.values()), "none was stopped"
-    assert (world.bags[A].history.ended_at or 0) <= 130
-    assert (other.ended_at or 0) <= 330
+    assert 30 <= (first.ended_at or 0) <= 30 + seconds
+    assert (other.ended_at or 0) <= 30 + 2 * seconds
     assert not world.bags[A].engine.alive()
+    renewed = [one for told in first.commands for one in told if isinstance(one, RenewLease)]
+    assert len(renewed) <= 5 + 2 * seconds / (LEASE_SECONDS / 2)
 
 
 def test_a_free_machine_of_a_bag_that_is_closed_at_work_is_lent_no_more() -> None:

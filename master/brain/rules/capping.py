@@ -31,6 +31,7 @@ def allotted(run: Run, event: Allotted) -> None:
         left = run.ledger.left
         words = "" if left is None else f", of which {run.shown(left)} are left"
         run.say(f"goes on under {event.cap or 'no cap'}{words}")
+        hiring.try_free_again(run)
     if not run.provisioner.samples:
         sampling.start_all(run)
     elif run.phase is Phase.EXECUTING and (waited or run.short_of_money):

@@ -101,8 +101,11 @@ def _running(run: Run) -> list[tuple[float, Offering]]:
 
 
 def _hopeless(run: Run, limit: Money) -> str:
-    """Words if nothing has ended at all, and what runs is too long already for so many tasks."""
-    if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters):
+    """Words if nothing has ended at all, and what runs is too long already for so many tasks.
+
+    Where machines cost nothing the money need not do for all of them.
+    """
+    if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters) or _has_free(run):
         return ""
     bounds = _running(run)
     if not bounds:
@@ -118,6 +121,11 @@ def _hopeless(run: Run, limit: Money) -> str:
         f"no task has ended, and each has run for {in_words(shortest)} or longer: "
         f"{run.tasks.unfinished} tasks cost {run.shown(Money(round(least)))} at least"
     )
+
+
+def _has_free(run: Run) -> bool:
+    """True if it may have machines that cost nothing, as soon as others leave them."""
+    return any(c.offering.free and not c.set_aside for c in run.clusters)
 
 
 def _breaking(run: Run) -> str:

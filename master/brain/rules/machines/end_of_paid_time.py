@@ -17,7 +17,7 @@ from bats.master.brain.rules import (
     replanning,
     sampling,
 )
-from bats.master.brain.rules.machines import hiring, reserving
+from bats.master.brain.rules.machines import hiring, lending, reserving
 from bats.master.brain.views.told import needs
 from bats.master.brain.views.told.under_cap import whose_money
 
@@ -90,7 +90,7 @@ def _why_stop(run: Run, machine: Machine) -> str:
     """The reason why this machine should not be paid on; "" when it should."""
     if machine.offering.free and machine.state is not MachineState.SILENT:
         if run.phase is Phase.ENDING:
-            return "the bag has ended"
+            return "" if lending.is_spare(run, machine) else "the bag has ended"
         idle = run.open and not run.tasks.unfinished and not machine.collecting
         return IDLE if idle and machine.offering.backend != MANUAL else ""
     if machine.draining:

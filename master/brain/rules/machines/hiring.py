@@ -121,3 +121,10 @@ def set_aside(run: Run, c: ClusterState, reason: str) -> None:
     for machine in list(run.pool.living[c.index].values()):
         if machine.state is MachineState.REQUESTED:
             stop(run, machine, reason)
+
+
+def try_free_again(run: Run) -> None:
+    """Ask once more for machines that cost nothing and of which too many in a row did not start."""
+    for c in run.clusters:
+        if c.offering.free and c.set_aside and c.start_failures >= START_FAILURES:
+            c.set_aside, c.start_failures = "", START_FAILURES - 1

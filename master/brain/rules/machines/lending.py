@@ -6,10 +6,12 @@ bag that has ended keeps a machine for others as long as one of them uses it, an
 that: the ATU is billed anyway, and no other is entered.
 """
 
+import math
 from typing import NamedTuple
 
 from bats.common.billing import charge_atus
 from bats.common.messages import MachineId
+from bats.common.offering import MANUAL
 from bats.master.brain.books.machine import Machine, MachineState
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.state import Run
@@ -42,29 +44,41 @@ def spare(run: Run) -> dict[MachineId, Spare]:
     ending = run.phase is Phase.ENDING
     idle = run.pool.alive() if ending else [run.pool.machines[one] for one in run.pool.idle]
     return {
-        machine.id: Spare(machine.idle_until(run.now), len(machine.active))
+        machine.id: Spare(_until(run, machine), len(machine.active))
         for machine in idle
-        if _is_spare(run, machine)
+        if is_spare(run, machine)
     }
 
 
-def _is_spare(run: Run, machine: Machine) -> bool:
+def is_spare(run: Run, machine: Machine) -> bool:
     return (
-        machine.lent_until is None
+        run.lends
+        and machine.lent_until is None
+        and machine.offering.backend != MANUAL  # that is the household's
         and machine.state is MachineState.UP
         and machine.charged_since is not None
         and not (machine.draining or machine.unwanted)
         and not (machine.offering.free and not run.clusters[machine.cluster].shared)
         and not machine.queued
         and machine.offering.reliable
-        and machine.idle_until(run.now) > run.now
+        and _until(run, machine) > run.now
     )
 
 
+def _until(run: Run, machine: Machine) -> float:
+    """The end of the time that costs nothing more."""
+    return math.inf if machine.offering.free else machine.idle_until(run.now)
+
+
 def keeps(run: Run, machine: Machine) -> bool:
-    """True if a bag that has ended keeps it for others; then it is reserved for no longer."""
-    if not run.lends or not _is_spare(run, machine):
+    """True if a bag that has ended keeps it for others; then it is reserved for no longer.
+
+    One that costs nothing has its lease renewed as long as others use it.
+    """
+    if not is_spare(run, machine):
         return False
+    if machine.offering.free:
+        return True
     needed = investments.atus_until(run, machine, 0.0)
     if machine.atus > needed:
         machine.atus, machine.nr = needed, 0
