@@ -1,14 +1,15 @@
 """The daemon's own control group, where attempts begin; most end there, before moving them pays.
 
-To move a process takes the kernel a twentieth of all that a short task takes. So what has begun is
-moved into its slot's group at the next look, within a second; before it is signalled; or as soon as
-more is in the daemon's group than the daemon and those that lead attempts. Its parents tell whose
-each of the others is, its session, or the scratch folder in the environment that it was given. One
-of which none of them tells, for it went off and forgot all, goes with another attempt of that
-moment, not with the one that ended: it ends later, never too early.
+To move a process takes the kernel a twentieth of all that a short task takes, and 10 ms after a
+pause. So what has begun is moved into its slot's group at a look, within a second; before it is
+signalled; or as soon as more is in the daemon's group than the daemon and those that lead attempts.
+Its parents tell whose each of the others is, its session, or the scratch folder in the environment
+that it was given. One of which none of them tells, for it went off and forgot all, goes with
+another attempt of that moment, not with the one that ended: it ends later, never too early.
 """
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from bats.worker.process_tree import group_lives, place_of
 
 _MOST: Final = 32  # attempts: all are looked through at each one's end
 _MOST_LISTED: Final = 1 << 14  # bytes
+_YOUNG_SECONDS: Final = 0.05  # not moved at a look yet: most tasks that are so young end soon
 _MOST_ROUNDS: Final = 20  # of moving what a process started before it was moved itself
 
 
@@ -25,6 +27,7 @@ class _Begun(NamedTuple):
     leader: int
     group: Group | None  # its slot's, if that has one
     scratch: bytes  # its slot's folder
+    since: float  # on the monotonic clock
 
     def take(self, pid: int) -> None:
         if self.group:
@@ -42,7 +45,7 @@ class Lobby:
     def enter(self, leader: int, group: Group | None, scratch: bytes) -> None:
         if self._daemons < 0:
             return
-        self._begun[b"%d" % leader] = _Begun(leader, group, scratch)
+        self._begun[b"%d" % leader] = _Begun(leader, group, scratch, time.monotonic())
         if len(self._begun) > _MOST:
             self.settle()
 
@@ -56,6 +59,12 @@ class Lobby:
                 return False  # the usual case, told with one system call
             self.settle(here)
         return group.lives()
+
+    def look(self) -> None:
+        """Move all attempts to their groups, if one is old enough.."""
+        old = time.monotonic() - _YOUNG_SECONDS
+        if any(one.since <= old for one in self._begun.values()):
+            self.settle()
 
     def settle(self, ended: _Begun | None = None) -> None:
         """Move all attempts to their groups; and what one has left that ended just now."""

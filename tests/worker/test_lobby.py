@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bats.worker import control_groups
+from bats.worker import control_groups, lobby
 from bats.worker.control_groups import Groups
 from bats.worker.lobby import Lobby
 from bats.worker.process_tree import adopt_orphans
@@ -54,6 +54,10 @@ def test_what_forgot_whose_it_is_is_the_only_attempts(inside: Callable[[str], st
 
 def test_an_attempt_is_moved_with_all_that_it_has_started(inside: Callable[[str], str]) -> None:
     assert inside("settles") == "first: ['leads', 'left', 'starts'] lobby: only the daemon\n"
+
+
+def test_a_look_moves_what_is_no_longer_young(inside: Callable[[str], str]) -> None:
+    assert inside("is_young") == "young: [] old: ['leads']\n"
 
 
 def test_more_attempts_than_a_look_is_worth_are_moved(inside: Callable[[str], str]) -> None:
@@ -153,6 +157,15 @@ def settles(story: Story) -> None:
     here = os.pread(story.groups.daemons, 4096, 0)
     alone = "only the daemon" if here == b"%d\n" % os.getpid() else here
     print(f"first: {story.inside(0)} lobby: {alone}")
+
+
+def is_young(story: Story) -> None:
+    story.start(0, ":")
+    found = []
+    for lobby._YOUNG_SECONDS in (60.0, 0.0):  # type: ignore[misc]
+        story.lobby.look()
+        found.append(story.inside(0))
+    print(f"young: {found[0]} old: {found[1]}")
 
 
 def many(story: Story) -> None:

@@ -33,7 +33,7 @@ from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError
 from bats.worker.tasks.syncing import Syncing
 
-_WATCH_SECONDS: Final = 1.0  # how often growing output and old orders are looked at
+_WATCH_SECONDS: Final = 0.95  # how often growing output, old orders and the lobby are looked at
 
 log = structlog.get_logger()
 
@@ -371,9 +371,12 @@ class Runner:
 
     def _look(self) -> None:
         """Do what is due: signals to those that must end, orders that waited too long."""
-        self._lobby.settle()
         now = self._loop.time()
-        for running, wanted in self.desk.due(now):
+        if due := self.desk.due(now):
+            self._lobby.settle()
+        else:
+            self._lobby.look()
+        for running, wanted in due:
             self._press(running, wanted)
         for running in self.desk.unkillable(now):
             self._give_up(running)
