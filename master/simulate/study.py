@@ -22,6 +22,7 @@ from bats.common.records import dataclass
 from bats.master.brain.engine import Engine
 from bats.master.brain.planning.mix import Mix
 from bats.master.brain.policies.by_name import NTDMR
+from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.protocol.parameters import Parameters
 from bats.master.brain.protocol.settings import Settings
 from bats.master.brain.unreliable.weighing import KnownPools
@@ -49,6 +50,7 @@ class World:
     policy: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the scheduler that are not as usual, but for tail strategy and seed."""
     parameters: Parameters = ()  # that runtimes may be found to follow from
+    graph: Graph | None = None  # which tasks wait for which; None: none does
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ def _simulation(job: Job, look: Callable[[Engine], None] = lambda _: None) -> Si
         currency=world.currency,
         seed=seed,
         parameters=world.parameters,
+        graph=world.graph,
         **world.policy,
     )
     return Simulation(

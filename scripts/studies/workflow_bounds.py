@@ -1,10 +1,15 @@
-"""Bounds of workflows with unknown runtimes: how often what was told of the fastest offer holds."""
+"""Bounds of workflows with unknown runtimes: how often what was told of the fastest offer holds.
 
+With --data FOLDER those of the recorded workflows there, too: a tenth as many runs of each.
+"""
+
+from functools import lru_cache
 from math import sqrt
 from statistics import median
 from typing import Final, NamedTuple
 
 from figures import Report
+from numpy.random import Generator
 
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
@@ -14,11 +19,30 @@ from bats.master.brain.protocol.settings import ASK, Settings
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.foresight import foretell
 from bats.master.simulate.workflows import layered
+from bats.master.simulate.workflows.generated import Generated
 from bats.master.simulate.workflows.mixtures import hyper_gamma
 from bats.master.simulate.workflows.scientific import SCIENTIFIC
+from bats.master.sweep.workflow.formats import foreign_workflow
+from bats.master.sweep.workflow.task_list import Emulation
 from studies.study import Options, Study, chance, run_all
 
-FAMILIES: Final = {**SCIENTIFIC, "layered": layered.drawn}
+
+def mixture(size: int, rng: Generator) -> Generated:
+    """One of any family."""
+    every = [*SCIENTIFIC.values(), layered.drawn]
+    return every[int(rng.integers(len(every)))](size, rng)
+
+
+@lru_cache(maxsize=1)
+def recorded(file: str) -> Generated:
+    work = foreign_workflow(file, Emulation())
+    assert work is not None
+    return Generated(work.graph, tuple(max(SHORTEST_SECONDS, one) for one in work.seconds))
+
+
+SHORTEST_SECONDS: Final = 1e-3
+MOST_TASKS: Final = 600  # of a recorded one: larger ones take their time
+FAMILIES: Final = {**SCIENTIFIC, "layered": layered.drawn, "mixture": mixture}
 FOUR: Final = ("montage", "ligo", "sipht", "layered")
 OFFERINGS: Final = (
     Offering(ClusterName("slow"), money("0.02"), 60.0, max_machines=5, backend="local"),
@@ -40,7 +64,10 @@ def run_one(job: tuple[str, int, int]) -> Held | None:
     """None if it was done before anything could be told."""
     name, number, seed = job
     rng = chance(seed, 41, number)
-    work = FAMILIES[name](2 * int(rng.integers(15, 40)), rng).scaled(hyper_gamma(rng))
+    size = 2 * int(rng.integers(15, 40))
+    work = (FAMILIES[name](size, rng) if name in FAMILIES else recorded(name)).scaled(
+        hyper_gamma(rng)
+    )
     told: list[tuple[float, int, Schedule]] = []
 
     def answers(offered: tuple[Schedule, ...], now: float) -> tuple[float, Event] | None:
@@ -79,11 +106,19 @@ def run_one(job: tuple[str, int, int]) -> Held | None:
 
 def run(report: Report, options: Options) -> None:
     each = options.bags or (20 if options.quick else 200)
-    for name in FAMILIES:
-        jobs = [(name, number, options.seed) for number in range(each)]
+    groups = {name: [(name, k, options.seed) for k in range(each)] for name in FAMILIES}
+    if options.data is not None:
+        files = [str(path) for path in sorted(options.data.glob("*.json*"))]
+        groups["recorded"] = [
+            (file, k, options.seed)
+            for file in files
+            if recorded(file).graph.tasks <= MOST_TASKS
+            for k in range(-(-each // 10))
+        ]
+    for name, jobs in groups.items():
         every = run_all(run_one, jobs, options, f"wf-bounds {name}")
         found = [one for one in every if one is not None]
-        report.figure(f"{name}: done before anything was told", None, each - len(found))
+        report.figure(f"{name}: done before anything was told", None, len(every) - len(found))
         if not found:
             continue
         done, times, prices = (sum(one[k] for one in found) / len(found) for k in range(3))

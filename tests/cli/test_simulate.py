@@ -1,5 +1,6 @@
 """`bats simulate` answers what a bag would cost: without a master, and for nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,49 @@ def test_machines_that_may_be_lost_are_shown_with_the_strategies_for_them(user: 
     frontier = facts["frontier"]
     assert len(frontier["strategies"]) > 1
     assert 0.6 < frontier["reliability"] < 0.98, "e^(-1/6)"
+
+
+STEPS = """
+[[step]]
+name = "prepare"
+command = "true"
+[[step]]
+name = "sweep"
+command = "echo {n}"
+after = "prepare"
+grid = { n = "1:20" }
+[[step]]
+name = "gather"
+command = "true"
+after = "sweep"
+"""
+
+
+def test_the_steps_of_a_workflow_wait_for_one_another_and_have_runtimes_of_their_own(
+    user: User,
+) -> None:
+    user.write(
+        "clouds.toml",
+        '[[offering]]\nname = "here"\nprice = 0\nmax = 4\nslots = 5\n[offering.local]\n',
+    )
+    user.write("steps.toml", STEPS)
+    words = ("simulate", "steps.toml", "--clouds", "clouds.toml", *FEW)
+    alike = user.facts(*words, "--runtimes", "1m")
+    assert alike["cases"][-1]["seconds"]["median"] == pytest.approx(180)
+    own = user.facts(*words, "--runtimes", "1m", "--runtimes", "gather=10m")
+    assert own["cases"][-1]["seconds"]["median"] == pytest.approx(720)
+    assert own["runtimes"].endswith("gather: every task 10 min 0 s")
+
+
+def test_a_workflow_of_others_takes_as_long_as_recorded_and_needs_no_commands(user: User) -> None:
+    tasks = [
+        {"name": k, "id": k, "parents": up, "children": down, "type": "compute"}
+        for k, up, down in (("a", [], ["b"]), ("b", ["a"], []))
+    ]
+    ran = [{"id": "a", "runtimeInSeconds": 30}, {"id": "b", "runtimeInSeconds": 12}]
+    flow = {"specification": {"tasks": tasks}, "execution": {"tasks": ran}}
+    user.write("flow.json", json.dumps({"schemaVersion": "1.5", "name": "f", "workflow": flow}))
+    facts = user.facts("simulate", "flow.json", *FEW)
+    assert facts["cases"][-1]["seconds"]["median"] == pytest.approx(42)
+    told = user.facts("simulate", "flow.json", "--runtimes", "5s", *FEW)
+    assert told["cases"][-1]["seconds"]["median"] == pytest.approx(10)

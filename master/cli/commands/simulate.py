@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,7 @@ from bats.common.errors import UsageError, quoted
 from bats.common.money import money
 from bats.common.units import seconds
 from bats.master.cli.base import Common, command, common
-from bats.master.cli.display.formatting import amount
+from bats.master.cli.display.formatting import amount, count
 from bats.master.cli.display.tables.study_table import StudyFacts, facts_of, lines, told
 from bats.master.cli.policy_options import policy_given, policy_options
 from bats.master.cli.questions import BagName
@@ -24,9 +25,11 @@ from bats.master.cli.sweep_options import TERM
 if TYPE_CHECKING:
     from bats.common.offering import Offering
     from bats.master.bag import Bag
+    from bats.master.simulate.runtimes_of_steps import StepTasks
     from bats.master.simulate.study import Case, World
     from bats.master.simulate.workloads import Workload
     from bats.master.sweep.work import Work
+    from bats.master.sweep.workflow.workflow import Workflow
 
 KINDS: Final = (
     "cheapest", "cheapest+10%", "cheapest+20%", "fastest-20%", "fastest-10%", "fastest",
@@ -41,6 +44,8 @@ bats simulate sweep.toml --runtimes 12m --clouds clouds.toml       tasks of 12 m
 bats simulate --tasks 1000 --runtimes normal:mean=15m,sigma=2m --budget 40 --budget 60
 bats simulate --runtimes runs.csv --column seconds --pick fastest --deadline 6h
 bats simulate sweep.toml --runtimes '0.5 * n ** 2'  seconds, by the sweep's parameter n
+bats simulate steps.toml --runtimes prepare=2m --runtimes levy      one step, and all others
+bats simulate montage.json --clouds clouds.toml    as long as its tasks took when recorded
 bats simulate --bag 3 --budget 5                   as long as those of bag 3 took
 bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
 """
@@ -48,10 +53,11 @@ bats simulate --runtimes levy --speed large=2.5 --tail none --html levy.html
 @click.argument("sweep", required=False, metavar="[SWEEP]")
 @click.option(
     "--runtimes",
-    metavar="TIMES",
+    multiple=True,
+    metavar="[STEP=]TIMES",
     help="How long tasks take: a duration, a CSV file of seconds, a formula of the sweep's "
     "parameters in seconds, such as '0.5 * n', or a distribution: normal, levy, multi-modal, "
-    "log-normal, weibull, bimodal, pareto.",
+    "log-normal, weibull, bimodal, pareto. For each step of a workflow its own (STEP=TIMES).",
 )
 @click.option("--column", metavar="NAME", help="Which column of the CSV file (the first).")
 @click.option("--bag", type=BagName(), help="Take the runtimes of this bag, which has been run.")
@@ -160,26 +166,39 @@ def _wanted(
     """The last is the tail strategy."""
     from bats.master.clouds.clouds_in_python import Clouds
     from bats.master.clouds.clouds_reading import clouds
-    from bats.master.simulate.given_runtimes import of_clusters, parameters, workload
+    from bats.master.simulate.given_runtimes import parameters, workload
+    from bats.master.simulate.runtimes_of_steps import as_once, of_steps
     from bats.master.simulate.study import USUAL_TAIL, Case, World
-    from bats.master.sweep.arguments import from_arguments
+    from bats.master.sweep.workflow.workflow import Workflow
 
-    if (given["runtimes"] is None) == (given["bag"] is None):
+    written, column = given["runtimes"], given["column"]
+    sweep = _read(sweep_file) if sweep_file else None
+    workflow = sweep if isinstance(sweep, Workflow) else None
+    recorded = workflow is not None and any(workflow.seconds)
+    earlier = given["bag"] is not None
+    if (written and earlier) or not (written or earlier or recorded):
         raise click.UsageError(
             "Say how long tasks take, by one of --runtimes and --bag: "
-            "--runtimes 12m, --runtimes normal:mean=15m,sigma=2m, --runtimes runs.csv."
+            "--runtimes 12m, --runtimes normal:mean=15m,sigma=2m, --runtimes runs.csv"
+            + (f"; of one step --runtimes {workflow.steps[0].name}=12m." if workflow else ".")
         )
-    if given["column"] and given["runtimes"] is None:
+    if column and not written:
         raise click.UsageError("--column goes with --runtimes FILE.")
-    sweep = from_arguments((), file=sweep_file, settings={}) if sweep_file else None
     rows = _rows(sweep)
     before: Mapping[str, float] = {}
     bag: Bag | None = None
-    if given["bag"] is not None:
-        bag, runtimes = _of_bag(common, given["bag"])
-        drawn, before = of_clusters(runtimes)
+    if earlier:
+        bag, drawn, before = _of_bag(common, given["bag"])
+    elif workflow is not None and written:
+        drawn = of_steps(written, column, _steps(workflow))
+    elif workflow is not None:
+        drawn = as_once(workflow.seconds, "each as recorded")
+    elif len(written) > 1:
+        raise click.UsageError(
+            "--runtimes is given once for a bag whose tasks are alike; steps have their own."
+        )
     else:
-        drawn = workload(given["runtimes"], given["column"], rows)
+        drawn = workload(written[0], column, rows)
     if bag is not None and not given["clouds_file"]:
         found = Clouds(bag.settings.offerings, bag.settings.currency)
     else:
@@ -187,6 +206,11 @@ def _wanted(
     described = sweep or (bag.sweep if bag else None)
     usual = described.count if described else drawn.count or _USUAL_TASKS
     its_own = bag is not None and not given["clouds_file"]  # which count its tasks already
+    graph = described.graph if isinstance(described, Workflow) else None
+    if graph is not None and given["tasks"] not in (None, usual):
+        raise click.UsageError(f"--tasks: the workflow has its {count(usual, 'task')}.")
+    if graph is not None and written:
+        graph = replace(graph, seconds=b"")  # what was recorded is not what is asked about
     needs = described.needs if described and not its_own else Resources()
     if given["term"] is not None:
         _duration(given["term"], "--term")
@@ -207,6 +231,7 @@ def _wanted(
         found.currency,
         policy,
         parameters(rows) if rows and given["tasks"] in (None, len(rows)) else (),
+        graph,
     )
     budgets = [_money(one) for one in given["budgets"]]
     if not budgets and sweep and sweep.budget is not None:
@@ -238,15 +263,40 @@ def _rows(sweep: "Work | None") -> Sequence[Mapping[str, str]]:
     return [dict(zip(sweep.names, row, strict=True)) for row in values]
 
 
-def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, dict[str, Sequence[float]]]":
+def _read(file: str) -> "Work":
+    """The work of a file, be it a sweep, steps, or another system's workflow."""
+    from bats.master.sweep.arguments import from_arguments
+    from bats.master.sweep.workflow.formats import foreign_workflow
+    from bats.master.sweep.workflow.task_list import Emulation
+
+    workflow = foreign_workflow(file, Emulation(timed=False))  # its commands do not matter
+    return workflow or from_arguments((), file=file, settings={})
+
+
+def _steps(work: "Workflow") -> "list[StepTasks]":
+    from bats.master.simulate.runtimes_of_steps import StepTasks
+
+    return [StepTasks(step.name, step.count, _rows(step)) for step in work.steps]
+
+
+def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, Workload, dict[str, float]]":
+    """The bag, the runtimes of its tasks, and how fast its machines were."""
     from bats.master.bag import read_bag
     from bats.master.queries.question import find_bag
+    from bats.master.simulate.given_runtimes import of_clusters
+    from bats.master.simulate.runtimes_of_steps import of_run
     from bats.master.store.reader import Reader
+    from bats.master.sweep.workflow.workflow import Workflow
 
     with Reader(common.state) as reader:
         number = find_bag(reader, wanted)
+        bag = read_bag(reader, number)
+        if isinstance(bag.sweep, Workflow):
+            found = reader.left_by(number, range(bag.sweep.count))
+            done = ((one.task, one.cluster, one.wall_seconds) for one in found)
+            return bag, *of_run(done, _steps(bag.sweep))
         names = [row.cluster for row in reader.clusters(number)]
-        return read_bag(reader, number), {n: reader.runtimes(number, n) for n in names}
+        return bag, *of_clusters({n: reader.runtimes(number, n) for n in names})
 
 
 def _speeds(

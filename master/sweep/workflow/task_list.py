@@ -52,6 +52,7 @@ class Emulation:
 
     processor: bool = False  # as processor time; else asleep
     speedup: float = 1.0
+    timed: bool = True  # False: only the order counts, and none need be recorded
 
 
 def workflow_from(listed: TaskList, emulation: Emulation | None = None) -> Workflow:
@@ -161,7 +162,7 @@ def _step(
     ids = Listed(task.id for task in members)
     if emulation is not None:
         column = "seconds"
-        values = Listed(_shortened(task, emulation.speedup) for task in members)
+        values = Listed(_shortened(task, emulation) for task in members)
         burn = ("python3", "-c", _BURN, "{seconds}")
         argv = burn if emulation.processor else ("sleep", "{seconds}")
         return Sweep(Space((Axis(("id", column), (ids, values)),)), name=name, argv=argv)
@@ -190,13 +191,15 @@ def _listed(members: Iterable[ListedTask]) -> Listed:
         raise UsageError(f"{for_messages[0].where}: {error}.") from None
 
 
-def _shortened(task: ListedTask, speedup: float) -> str:
+def _shortened(task: ListedTask, emulation: Emulation) -> str:
+    if task.seconds is None and not emulation.timed:
+        return "0"
     if task.seconds is None:
         raise UsageError(
             f"{task.where}: no runtime is recorded of the task {quoted(task.id)}, so it cannot be "
             "emulated."
         )
-    return f"{task.seconds / speedup:.6g}"
+    return f"{task.seconds / emulation.speedup:.6g}"
 
 
 def _edges(tasks: Sequence[ListedTask]) -> list[tuple[int, int]]:
