@@ -39,6 +39,12 @@ def links_reorder(world: "World", seconds: float) -> None:
     _weather(world, seconds, overtaken=0.1)
 
 
+def last_words_late(world: "World", seconds: float) -> None:
+    """Links are slow; then the master stands still, and its last words are still on their way."""
+    _weather(world, seconds / 4, delay_seconds=min(seconds / 20, 3.0))
+    world.loop.call_later(seconds / 4, master_frozen, world, seconds)
+
+
 def master_killed(world: "World", seconds: float) -> None:
     world.kill_master()
     world.loop.call_later(seconds, world.begin_master)
@@ -152,7 +158,7 @@ def _for_a_while(world: "World", what: Any, seconds: float, **changed: Any) -> N
         world.loop.call_later(seconds, setattr, what, name, getattr(usual, name))
 
 
-HAPPENS: Final[dict[str, Callable[["World", float], None]]] = {
+_HAPPENS: Final = {
     befall.__name__: befall
     for befall in (
         links_break, links_down, links_slow, links_drop, links_double, links_reorder,
@@ -162,7 +168,10 @@ HAPPENS: Final[dict[str, Callable[["World", float], None]]] = {
         one_lies, worker_disk_full, user_pauses, user_changes_mind,
     )
 }  # fmt: skip
-BEFALLS: Final = tuple(HAPPENS)
+BEFALLS: Final = tuple(_HAPPENS)
+HAPPENS: Final[dict[str, Callable[["World", float], None]]] = {
+    **_HAPPENS, "last_words_late": last_words_late,
+}  # fmt: skip
 
 
 # --- a worker that lies ---------------------------------------------------------------------------

@@ -27,9 +27,9 @@ _NEVER_LET_IN: int = 8  # times that a machine was denied
 _LATE_END_SECONDS = 1.0  # in which a machine that was told to stop, or stops itself, is gone
 _SLACK_SECONDS = 0.05  # between what a provider charges and what the master saw of it
 _WORD_IS_LATE = {
-    "links_break", "links_down", "links_slow", "links_drop", "links_reorder", "master_killed",
-    "killed_midway", "disk_slow", "power_cut", "master_frozen", "machine_frozen", "disk_full",
-    "disk_broken", "one_lies",
+    "links_break", "links_down", "links_slow", "links_drop", "links_reorder", "last_words_late",
+    "master_killed", "killed_midway", "disk_slow", "power_cut", "master_frozen", "machine_frozen",
+    "disk_full", "disk_broken", "one_lies",
 }  # fmt: skip
 _UNTOLD_SECONDS = 3.0  # the same where its lists are of a while ago, and it tells no last bill
 
@@ -152,7 +152,7 @@ def _failure(world: World, errand: Errand, row: Result) -> Iterator[str]:
     excuses = {
         "one_lies", "worker_disk_full", "disk_full", "disk_broken", "outputs_full", "power_cut",
         "machine_vanishes", "provider_short", "links_down", "lists_stale", "answers_lost",
-        "links_drop", "links_reorder", "links_slow",
+        "links_drop", "links_reorder", "links_slow", "last_words_late",
     }  # fmt: skip
     work = errand.works[row.task]
     too_large = work.left + work.printed > (world.story.cap_bytes or math.inf)

@@ -141,8 +141,9 @@ class Provider:
         self.end(machine, Gone.EXPIRED if code == LEASE_ENDED else Gone.STOPPED)
 
     def leased(self, number: MachineId, seconds: float) -> None:
-        """Its master lets it live so long."""
-        if machine := self.machines.get(number):
+        """Its master lets it live so long, and it is there to hear that."""
+        machine = self.machines.get(number)
+        if machine is not None and machine.gone_at is None:
             machine.may_live_until = max(machine.may_live_until, self._loop.now + seconds)
 
     def lease(self, machine: Machine, ends: float) -> None:

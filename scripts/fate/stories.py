@@ -16,6 +16,7 @@ _MOST: Final = 6
 _LONGEST_SECONDS: Final = 60.0
 _OPEN: Final = 0.3  # the share of bags of one step to which tasks are added
 _LENDING: Final = 0.25  # the share of stories whose bags leave each other paid time
+_FADING: Final = 0.15  # the share of stories whose master speaks slowly, then not at all
 _SHORT: Final = 0.15  # the share of stories whose provider is short of machines when they begin
 
 
@@ -77,6 +78,12 @@ def story_of(seed: int) -> Story:
     early = random.Random(f"early {seed}")
     if early.random() < _SHORT:
         befalls.insert(0, (0.0, "provider_short", early.uniform(5.0, _LONGEST_SECONDS)))
+    fading = random.Random(f"fading {seed}")
+    if fading.random() < _FADING:
+        befalls.append(
+            (fading.uniform(0.0, span / 2), "last_words_late", fading.uniform(10.0, 120.0))
+        )
+        befalls.sort()
     cap_bytes = rng.choice([None, None, None, 500_000])
     shared = rng.random() < 0.4
     remembers = early.random() < 0.5

@@ -165,11 +165,13 @@ class User:
         world = self._world
         told = [(at, decode(frame)) for at, frame in world.network.answers]
         heard = {reply.id: at for at, reply in told if isinstance(reply, Reply)}
-        frozen = any(what == "master_frozen" for _, what, _ in world.story.befalls)
+        still = ("master_frozen", "last_words_late")
+        frozen = sum(seconds for _, what, seconds in world.story.befalls if what in still)
+        patience = _ANSWER_SECONDS + frozen
         for number, (verb, life, at) in self._open.items():
-            if number not in heard and life == world.lives and at + _ANSWER_SECONDS < ended_at:
+            if number not in heard and life == world.lives and at + patience < ended_at:
                 yield f"`{verb}` of {at:.0f} s is not answered"
-            elif not frozen and (seconds := heard.get(number, at) - at) > _ANSWER_SECONDS:
+            elif (seconds := heard.get(number, at) - at) > patience:
                 yield f"`{verb}` of {at:.0f} s is answered after {seconds:.0f} s"
 
     def _say(self, message: Any) -> bool:
