@@ -4,6 +4,7 @@ Same settings, same events, same commands, always; chance comes from the seed in
 Two drivers use it alike: the live master (`master/service`) and the simulator (`master/simulate`).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -296,18 +297,28 @@ class Engine:
         return {str(c.offering.name): speed for c, speed in found if speed is not None}
 
     def slowness(self) -> list[tuple[float, ...]]:
-        """The slowness of the machines of each offering; of a workflow, whose steps differ, none.
+        """The slowness of the machines of each offering.
 
-        Likewise where runtimes follow from parameters: few tasks of a machine would tell of these.
+        None where runtimes follow from parameters: few tasks of a machine would tell of these.
         """
         run = self.run
-        if run.tasks.order is not None or run.foreseen is not None:
+        if run.foreseen is not None:
             return [() for _ in run.clusters]
         of_kind: list[list[Worked]] = [[] for _ in run.clusters]
         for machine in run.pool.machines.values():
-            of_kind[machine.cluster].append(Worked(machine.done_count, machine.done_seconds))
+            worked = (
+                Worked(machine.done_count, machine.done_seconds)
+                if run.steps is None
+                else run.steps.worked(machine.id, machine.cluster)
+            )
+            of_kind[machine.cluster].append(worked)
         return [
-            slowness(machines, pstdev(c.profile.sample() or [0.0]))
+            slowness(
+                machines,
+                pstdev(c.profile.sample() or [0.0])
+                if run.steps is None
+                else math.sqrt(run.steps.spread(c.index)[1]),
+            )
             for machines, c in zip(of_kind, run.clusters, strict=True)
         ]
 

@@ -12,6 +12,7 @@ from bats.master.brain.learning.machine_speeds import KEPT_AS
 from bats.master.client import Client
 from bats.master.service.master import Master
 from bats.master.store.rows import LearnedRow
+from bats.master.sweep.workflow.task_list import ListedTask, TaskList, workflow_from
 
 
 async def ran(client: Client, tasks: int, command: str = "sleep 0.0{x}") -> int:
@@ -69,3 +70,19 @@ async def test_how_machines_differ_is_told_beside_commands_and_forgotten_with_al
     assert [one["command"] for one in told["learned"]] == ["sleep 0.0{x}", "true {x}"]
     assert (await ask(client, Forget()))["commands"] == 2
     assert (await ask(client, GetLearned()))["speeds"] == []
+
+
+async def test_a_workflow_takes_from_all_bags_how_machines_differ(
+    master: Master, client: Client
+) -> None:
+    packed = struct.pack("<3d", 0.9, 1.0, 1.1)
+    master.store.learned([LearnedRow(KEPT_AS, "here", 3, 1.0, packed)])
+    listed = [ListedTask("a", (), "true"), ListedTask("b", ("a",), "true")]
+    flow = workflow_from(TaskList("flow", listed)).to_plain()
+    bag = int((await client.ask("submit", sweep=flow))["bag"])
+    await over(client, bag)
+    with master.store.reader() as reader:
+        from bats.master.bag import read_bag
+
+        kept = read_bag(reader, bag)  # type: ignore[arg-type]
+    assert kept.settings.learned_slowness[0] == (0.9, 1.0, 1.1)

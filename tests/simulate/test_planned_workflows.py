@@ -1,6 +1,7 @@
 """Workflows planned step by step, with whoever judges runtimes, by name."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.books.machine import Machine
 from bats.master.brain.books.ready import ByKind
+from bats.master.brain.books.state import Run
+from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.planning.planners import PLANNERS
+from bats.master.brain.policies.workflows.workflow_problem import workflow_problem
 from bats.master.brain.protocol.settings import Settings
 from bats.master.simulate.driver import Conditions, Simulation
 from bats.master.simulate.workflows.scientific import SCIENTIFIC
@@ -19,7 +23,14 @@ JUDGED = [name for name, planner in PLANNERS.items() if planner.workflows]
 
 
 def simulated(
-    family: str, planner: str, seed: int, *, atu: float = 60.0, tasks: int = 60, **limits: object
+    family: str,
+    planner: str,
+    seed: int,
+    *,
+    atu: float = 60.0,
+    tasks: int = 60,
+    until: float = 1e7,
+    **limits: object,
 ) -> Simulation:
     """A workflow whose tasks vary more on the slow kind than on the fast one, run to its end."""
     rng = np.random.default_rng(seed)
@@ -38,7 +49,7 @@ def simulated(
         Conditions(start_seconds=lambda _rng, _kind: 10.0),
         seed,
     )
-    simulation.run(until=1e7)
+    simulation.run(until=until)
     return simulation
 
 
@@ -86,6 +97,47 @@ def test_a_bag_under_a_planner_of_workflows_is_planned_as_by_the_knapsack() -> N
     ]
     ends = [one.run(until=1e6).ended_at for one in found]
     assert ends[0] == ends[1]
+
+
+def begun(seed: int, **known: object) -> Run:
+    """A workflow of which two thirds are done."""
+    run = simulated("epigenomics", "prob", seed, tasks=120, budget=money("9"), until=500.0, **known)
+    return run.engine.run
+
+
+def spreads(run: Run) -> list[float]:
+    """How widely the step of the most tasks left is planned with, on each kind."""
+    problem = workflow_problem(run, run.planning_clusters())
+    assert problem is not None
+    step = max(problem.order.step, key=problem.order.step.count)
+    return [float(np.log(one.points[20:180]).std()) for one in problem.runtimes[step]]
+
+
+def where_ran(run: Run, spread: dict[int, float]) -> Run:
+    """The same run, as if ten tasks of each step had run on each of these kinds, so much apart."""
+    graph = run.settings.graph
+    assert graph is not None
+    run.steps = StepProfiles(len(graph.steps))
+    for step in range(len(graph.steps)):
+        for kind, by in spread.items():
+            for k in range(10):
+                run.steps.add(step, kind, 1e4 * float(np.exp(by * (k - 4.5) / 5)))
+    return run
+
+
+def test_a_kind_whose_runtimes_vary_more_is_planned_with_wider_ones() -> None:
+    slow, fast = spreads(where_ran(begun(3), {0: 0.8, 1: 0.1}))
+    assert slow > 4 * fast
+
+
+def test_how_machines_differed_in_earlier_bags_is_planned_with_where_nothing_ran_yet() -> None:
+    run = where_ran(begun(3), {1: 0.2})
+    narrow = spreads(run)
+    differ = tuple(np.exp(np.linspace(-0.8, 0.8, 21)).tolist())
+    run.settings = replace(run.settings, learned_slowness=(differ, ()))
+    wide = spreads(run)
+    assert wide[1] == pytest.approx(narrow[1])
+    assert wide[0] > 2 * narrow[0]
 
 
 def by_kind(kinds: list[tuple[int, ...]], tasks: int) -> ByKind:

@@ -310,7 +310,8 @@ class Run:
         if self.seeker is not None:
             self.seeker.see(task, machine.cluster, seconds)
         if self.steps is not None and self.tasks.order is not None:
-            self.steps.add(self.tasks.order.step_of(task), machine.cluster, seconds)
+            step = self.tasks.order.step_of(task)
+            self.steps.add(step, machine.cluster, seconds, machine.id)
         if self.phase is Phase.SAMPLING and self.sample is not None:
             self.sample.observed[machine.cluster][task] = seconds
             cluster.sampled.add(seconds)

@@ -1,7 +1,11 @@
 """Runtimes of a workflow's steps, as seen on each cluster: tasks of a step are alike, steps not."""
 
+import math
 from collections.abc import Callable
+from statistics import pvariance
 from typing import Final
+
+from bats.master.brain.learning.machine_speeds import LEAST_TASKS, Worked
 
 KEPT: Final = 256
 """Runtimes of a step and a cluster that are kept as they are, the first ones."""
@@ -17,12 +21,16 @@ class _Seen:
 
 
 class StepProfiles:
-    __slots__ = ("_seen",)
+    __slots__ = ("_by_machine", "_seen")
 
     def __init__(self, steps: int) -> None:
         self._seen: list[dict[int, _Seen]] = [{} for _ in range(steps)]
+        self._by_machine: dict[int, dict[int, tuple[int, float]]] = {}  # of its steps: tasks, time
 
-    def add(self, step: int, cluster: int, seconds: float) -> None:
+    def add(self, step: int, cluster: int, seconds: float, machine: int = 0) -> None:
+        of_machine = self._by_machine.setdefault(machine, {})
+        tasks, total = of_machine.get(step, (0, 0.0))
+        of_machine[step] = tasks + 1, total + seconds
         seen = self._seen[step].setdefault(cluster, _Seen())
         seen.count += 1
         seen.total += seconds
@@ -56,6 +64,35 @@ class StepProfiles:
                 whole = sum(one.total for one in seen.values())
                 usual += here.count * whole / self.count(step)
         return tasks, seconds, usual
+
+    def worked(self, machine: int, cluster: int) -> Worked:
+        """The tasks that it ended, each as long as against the mean of its step on that cluster.
+
+        Steps of which next to nothing ran there say nothing: their mean is the machine's own.
+        """
+        tasks, longer = 0, 0.0
+        for step, (count, seconds) in self._by_machine.get(machine, {}).items():
+            seen = self._seen[step].get(cluster)
+            if seen is not None and seen.count >= LEAST_TASKS and seen.total > 0:
+                tasks += count
+                longer += seconds * seen.count / seen.total
+        return Worked(tasks, longer)
+
+    def spread(self, cluster: int) -> tuple[int, float]:
+        """How runtimes on a cluster vary around the means of their steps: the variance of their
+        logarithms, and of how many tasks that is known beyond these means.
+        """
+        known, squares = 0, 0.0
+        for seen in (of_step[cluster] for of_step in self._seen if cluster in of_step):
+            if len(seen.kept) > 1:
+                known += len(seen.kept) - 1
+                squares += len(seen.kept) * pvariance([math.log(one) for one in seen.kept])
+        return known, squares / known if known else 0.0
+
+    def here(self, step: int, cluster: int) -> list[float]:
+        """Runtimes of its tasks on that cluster."""
+        seen = self._seen[step].get(cluster)
+        return list(seen.kept) if seen is not None else []
 
     def sample(self, step: int, canonical: Callable[[int, float], float]) -> list[float]:
         """Runtimes on the canonical cluster."""

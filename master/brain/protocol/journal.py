@@ -224,6 +224,7 @@ def settings_from(written: Mapping[str, Any]) -> Settings:
     values["known"] = tuple(map(tuple, values["known"]))
     values["learned"] = tuple(map(tuple, values.get("learned", ())))
     values["learned_losses"] = tuple(map(tuple, values.get("learned_losses", ())))
+    values["learned_slowness"] = tuple(map(tuple, values.get("learned_slowness", ())))
     values["learned_weight"] = tuple(values.get("learned_weight", ()))
     values["parameters"] = parameters_from(values.get("parameters", ()))
     if values.get("graph") is not None:

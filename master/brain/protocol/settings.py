@@ -41,6 +41,7 @@ class Settings:
     learned: tuple[tuple[float, ...], ...] = ()  # runtimes per offering that earlier bags had
     learned_weight: tuple[float, ...] = ()  # the tasks that those count as
     learned_losses: tuple[tuple[float, ...], ...] = ()  # of each offering, as `Losses` counts them
+    learned_slowness: tuple[tuple[float, ...], ...] = ()  # of each offering's machines, all bags'
     initial_workers: int = 7  # iw: machines per cluster to sample with
     replicated: int = 7  # tasks that every cluster samples
     replicate: bool = True  # whether running tasks may be copied in the tail

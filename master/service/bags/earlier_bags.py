@@ -26,13 +26,22 @@ def template(bag: Bag) -> str:
 
 
 def experienced(bag: Bag, reader: Reader) -> Bag:
-    """The bag with what is known of its command: from now on it needs to ask nobody again."""
+    """The bag with what is known of its command: from now on it needs to ask nobody again.
+
+    A workflow takes what is known of machines: its plans count with how much they differ.
+    """
     name = template(bag)
+    offerings = [str(one.name) for one in bag.settings.offerings]
+    if bag.settings.graph is not None:
+        slowness = {row.offering: row.rising for row in reader.learned(KEPT_AS)}
+        if not slowness.keys() & offerings:
+            return bag
+        rows_of = tuple(tuple(slowness.get(name, ())) for name in offerings)
+        return replace(bag, settings=replace(bag.settings, learned_slowness=rows_of))
     rows = reader.learned(name) if name else []
     known = {row.offering: experience(row) for row in rows}
     now = time.time()
     lost = {row.offering: one.aged(now - row.at) for row in rows if (one := losses_of(row))}
-    offerings = [str(one.name) for one in bag.settings.offerings]
     if not known.keys() & offerings:
         return bag
     found = [known.get(name) for name in offerings]

@@ -2,19 +2,28 @@
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, pvariance
+from typing import Final
+
+import numpy as np
 
 from bats.common.money import Money
 from bats.master.brain.learning.still_running import completed
 from bats.master.brain.planning.mix import Cluster
 from bats.master.brain.prediction.workflow_rollout import ALONE, AMONG, FEW, WIDELY, OrderLeft
-from bats.master.brain.probability.histogram import Histogram, from_samples
+from bats.master.brain.probability.histogram import WEIGHTS, Histogram, from_samples
 from bats.master.brain.probability.rented_machines import Rented
 from bats.master.brain.probability.stages import Order
 from bats.master.brain.probability.workflow_planning import WorkflowProblem
 from bats.master.brain.views import investments, prospects
 from bats.master.brain.views.order.order_left import order_left
 from bats.master.brain.views.readonly import MachineState, RunView
+
+KNOWN: Final = 10
+"""Tasks from which on what ran on a kind tells how runtimes vary there."""
+
+LEAST: Final = 0.04
+"""Of a variance: what is left of it at least where a kind varies less than others."""
 
 
 def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowProblem | None:
@@ -30,10 +39,15 @@ def workflow_problem(run: RunView, clusters: tuple[Cluster, ...]) -> WorkflowPro
             parents[child].append(task)
     usual = sum(known) / len(known)
     runtimes: list[list[Histogram]] = []
-    for sample in samples:
+    varies = _varies(run)
+    for step, sample in enumerate(samples):
         canonical = _possible(sample, usual)
         runtimes.append(
-            [canonical.scaled(max(0.0, c.line.convert(usual)) / usual) for c in run.clusters]
+            [
+                _here(run, left, step, c.index)
+                or _spread(canonical, by).scaled(max(0.0, c.line.convert(usual)) / usual)
+                for c, by in zip(run.clusters, varies, strict=True)
+            ]
         )
     deadline = run.choice.deadline_at
     return WorkflowProblem(
@@ -83,6 +97,55 @@ def _there(run: RunView) -> list[Rented]:
         for machine in run.pool.alive()
         if machine.staying and machine.state in (MachineState.UP, MachineState.REQUESTED)
     ]
+
+
+def _here(run: RunView, left: OrderLeft, step: int, cluster: int) -> Histogram | None:
+    """The runtimes of a step on a kind on which enough of its tasks ran, those that run counted."""
+    here = run.steps.here(step, cluster) if run.steps is not None else []
+    if len(here) < KNOWN:
+        return None
+    running = [
+        tau * left.factors[cluster]
+        for task, where, tau in left.running
+        if where == cluster and left.step[task] == step
+    ]
+    return from_samples(completed(here, running))
+
+
+def _varies(run: RunView) -> list[float]:
+    """How much more the runtimes of a step vary on each kind than those of all kinds together, as
+    a variance of logarithms.
+
+    It is known of what ran there, or of earlier bags by how much the machines differ.
+    """
+    if run.steps is None:
+        return [0.0 for _ in run.clusters]
+    seen = [run.steps.spread(c.index) for c in run.clusters]
+    earlier = run.settings.learned_slowness or [() for _ in run.clusters]
+    tasks = sum(known for known, _ in seen)
+    if not tasks:
+        return [0.0 for _ in run.clusters]
+    differ = [pvariance([math.log(x) for x in one]) if one else 0.0 for one in earlier]
+    among = sum(known * spread for known, spread in seen) / tasks
+    of_machines = sum(known * one for (known, _), one in zip(seen, differ, strict=True)) / tasks
+    return [
+        spread - among if known >= KNOWN else (one - of_machines if rising else 0.0)
+        for (known, spread), one, rising in zip(seen, differ, earlier, strict=True)
+    ]
+
+
+def _spread(seconds: Histogram, more: float) -> Histogram:
+    """The same mean, with so much more variance of the logarithms, or less."""
+    points = seconds.points
+    if not more or points[0] <= 0 or points[0] == points[-1]:
+        return seconds
+    logs = np.log(points)
+    variance = float(WEIGHTS @ logs**2 - (WEIGHTS @ logs) ** 2)
+    if variance <= 0:
+        return seconds
+    power = math.sqrt(max(variance + more, LEAST * variance) / variance)
+    stretched = Histogram(np.exp(power * logs))
+    return stretched.scaled(seconds.mean / stretched.mean)
 
 
 def _possible(sample: Sequence[float], usual: float) -> Histogram:
