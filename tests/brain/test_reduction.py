@@ -79,6 +79,12 @@ def test_a_graph_of_sums_and_maxima_alone_is_exact() -> None:
     assert operations(reduction.combination) == Operations(additions=5, maxima=2)
 
 
+def test_a_graph_is_reduced_once_however_often_it_is_asked_for() -> None:
+    graph = random_graph(8, 12)
+    assert reduced(graph) is reduced([list(ones) for ones in graph])
+    assert reduced(graph) is not reduced([*graph, [0]])
+
+
 def test_a_graph_without_tasks_takes_no_time() -> None:
     assert Structure.of([]).makespan(Evaluation({}), lambda task: task).mean == 0.0
 

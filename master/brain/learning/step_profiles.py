@@ -79,8 +79,8 @@ class StepProfiles:
         return Worked(tasks, longer)
 
     def spread(self, cluster: int) -> tuple[int, float]:
-        """How runtimes on a cluster vary around the means of their steps: the variance of their
-        logarithms, and of how many tasks that is known beyond these means.
+        """The tasks, beyond one of each step, that tell how runtimes vary on a cluster, and the
+        variance of their logarithms around the means of their steps.
         """
         known, squares = 0, 0.0
         for seen in (of_step[cluster] for of_step in self._seen if cluster in of_step):

@@ -13,6 +13,7 @@ truth, never shorter.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import field
+from functools import lru_cache
 from itertools import pairwise
 
 from bats.common.records import dataclass
@@ -41,7 +42,12 @@ class Reduction:
 
 
 def reduced(parents: Parents) -> Reduction:
-    """The combination of a graph without cycles."""
+    """The combination of a graph without cycles; of the last few graphs it is known."""
+    return _reduced(tuple(map(tuple, parents)))
+
+
+@lru_cache(maxsize=8)
+def _reduced(parents: tuple[tuple[int, ...], ...]) -> Reduction:
     core = _Core.of(without_detours(parents))
     core.join_what_can_be_joined()
     if not core.parts:

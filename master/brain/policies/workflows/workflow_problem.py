@@ -113,8 +113,7 @@ def _here(run: RunView, left: OrderLeft, step: int, cluster: int) -> Histogram |
 
 
 def _varies(run: RunView) -> list[float]:
-    """How much more the runtimes of a step vary on each kind than those of all kinds together, as
-    a variance of logarithms.
+    """The variance of (logarithmic) runtimes on each kind beyond that of all kinds together.
 
     It is known of what ran there, or of earlier bags by how much the machines differ.
     """
