@@ -5,6 +5,8 @@ from statistics import fmean
 
 import pytest
 
+from bats.common.messages import TaskId
+from bats.master.brain.books.instances import Instances
 from bats.master.brain.learning.experience import HALF_LIFE_SECONDS
 from bats.master.brain.learning.losses import (
     MOST,
@@ -56,3 +58,17 @@ def test_a_result_takes_as_long_as_beginning_anew_after_every_loss(
     twin = fmean(one() for _ in range(100_000))
     assert seconds_a_result(seconds, hazard, restart) == pytest.approx(twin, rel=0.01)
     assert seconds_a_result(seconds, 0.0, restart) == seconds
+
+
+def test_the_rate_of_losses_that_are_told_counts_what_runs():
+    """Machines are lost at a rate of 1 in 1000 s: an early look finds many that run on."""
+    rng = random.Random(2)
+    instances, rate, looked_at = Instances(), 1e-3, 500.0
+    for task in range(4000):
+        instances.send(TaskId(task), 1, 0.0, task % 2)
+        life = rng.expovariate(rate)
+        if life < looked_at:
+            instances.end(TaskId(task), 1, life, returned=False, told=True)
+    seen = [instances.told(kind, looked_at) for kind in (0, 1)]
+    for one in [*seen, seen[0].with_more(seen[1])]:
+        assert one.told / one.busy_seconds == pytest.approx(rate, rel=0.1)

@@ -8,6 +8,7 @@ from typing import Final
 from bats.common.messages import TaskId
 from bats.common.money import Money
 from bats.common.records import dataclass
+from bats.master.brain.learning.losses import Losses
 from bats.master.brain.unreliable.notation import Written
 from bats.master.brain.unreliable.reliability import Sent
 from bats.master.brain.unreliable.weighing import Weighing
@@ -115,6 +116,19 @@ class Instances:
         place = self._open.pop((task, attempt), _FORGOTTEN) - self._first
         if place >= 0:
             self._back[place] = _NOT_TOLD
+
+    def told(self, cluster: int, now: float) -> Losses:
+        """The losses of a kind that were told, and the time in which there might have been some.
+
+        What runs is counted: to leave it out would hold machines to be lost more often.
+        """
+        running = sum(
+            now - self._at[place]
+            for number in self._open.values()
+            if (place := number - self._first) >= 0 and self._on[place] == cluster
+        )
+        busy = self.busy_seconds.get(cluster, 0.0) + running
+        return Losses(told=self.told_losses.get(cluster, 0), busy_seconds=busy)
 
     @property
     def returned(self) -> int:

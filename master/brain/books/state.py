@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from bats.common.billing import charge
@@ -285,19 +286,20 @@ class Run:
             result.append(Cluster(offering, mean, limit, c.start_seconds, c.boot_seconds))
         return tuple(result)
 
-    def hazard(self, cluster: int) -> float:
-        """The rate, per second, at which machines of the kind are lost, where that is told.
+    def hazard(self, *clusters: int) -> float:
+        """The rate, per second, at which machines of these kinds are lost, where that is told.
 
         One task more is held to have been done without a loss: a first one says little.
         """
-        c = self.clusters[cluster]
-        if c.offering.reliable or not c.profile.count:
+        kinds = [self.clusters[k] for k in clusters if not self.clusters[k].offering.reliable]
+        done = [c.profile.mean_done for c in kinds if c.profile.count]
+        if not done:
             return 0.0
-        earlier = self.settings.learned_losses
-        before = Losses(*earlier[cluster]) if earlier else Losses()
-        told = self.instances.told_losses.get(cluster, 0) + before.told
-        busy = self.instances.busy_seconds.get(cluster, 0.0) + before.busy_seconds
-        return told / (busy + c.profile.mean_done)
+        learned = self.settings.learned_losses
+        seen = [self.instances.told(c.index, self.now) for c in kinds]
+        seen += [Losses(*learned[c.index]) for c in kinds if learned]
+        busy = sum(one.busy_seconds for one in seen) + fmean(done)
+        return sum(one.told for one in seen) / busy
 
     def observe(self, machine: Machine, task: TaskId, seconds: float) -> None:
         """Learn from a task that was done. A clock may not tell that it took any time."""

@@ -1,7 +1,7 @@
 """The two pools as a run knows them: what a strategy for its rest would come to."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from bats.common.messages import TaskId
 from bats.common.money import UNITS
@@ -105,7 +105,8 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
     best = min(reliable, key=_price_of_a_task, default=None)
     found = _situation(run, lately) if in_course else None
     each = 1 if best is None else best.offering.slots
-    unreliable_pool = _pool(many, turnaround, ahead, _hazard_per_hour(run, earlier))
+    hazard = run.hazard(*(c.index for c in unreliable))
+    unreliable_pool = _pool(many, turnaround, ahead, 3600 * hazard)
     return KnownPools(
         World(
             run.tasks.unfinished or len(run.tasks),
@@ -141,12 +142,6 @@ def losses(run: RunView, cluster: ClusterView) -> Losses:
         share.ahead,
         instances.effective_size or 0.0,
     )
-
-
-def _hazard_per_hour(run: RunView, earlier: Sequence[Losses]) -> float:
-    told = sum(run.instances.told_losses.values()) + sum(one.told for one in earlier)
-    busy = sum(run.instances.busy_seconds.values()) + sum(one.busy_seconds for one in earlier)
-    return 3600 * told / busy if busy else 0.0
 
 
 def _pool(
