@@ -9,6 +9,7 @@ from typing import Final
 
 from bats.common.capacity.pool_rules import Pool
 from bats.common.messages import MachineId
+from bats.common.records import dataclass
 from bats.master.brain.graphs.adjacency import neighbours
 from bats.master.brain.placement.arrived_workflow import Present, Workflow
 from bats.master.brain.placement.placer import Busy
@@ -25,6 +26,19 @@ Curve = list[tuple[float, float]]
 _FIRST: Final = MachineId(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What processes need, in seconds, as it was seen live."""
+
+    charged: float  # from being asked for to being charged
+    boot: float  # and to being able to work
+    boot_beside: float  # a machine boots longer by that for each that boots with it
+    leave: float  # from the word to end until a machine is gone
+    overhead: float  # of a task
+    handover: float  # until a task begins that could, on a machine that is free
+    looks_at: float  # the first look
+
+
 class Twin:
     """One run, until all workflows have ended."""
 
@@ -32,12 +46,9 @@ class Twin:
         self,
         rules: Pool,
         drawn: Sequence[tuple[float, Generated]],
-        boot: float,
-        overhead: float,
-        latency: float,
-        looks_at: float,
+        measured: Measured,
+        seed: int = 0,
     ) -> None:
-        """A machine begins its next task `latency` after the last; `looks_at` is the first look."""
         self.pool = StandingPool(_FIRST)
         self.demand: Curve = []
         self.supply: Curve = []
@@ -45,22 +56,22 @@ class Twin:
         self.now = 0.0
         self._rules = rules
         self._scaler = scaler(rules.scaler)
-        self._boot = boot
-        self._latency = latency
-        self._turning: set[MachineId] = set()  # the next task is on its way
+        self._measured = measured
+        self._handed: set[MachineId] = set()  # a task is on its way there
+        more = measured.overhead
         self._works = [
-            (at, Workflow(neighbours(one.graph), tuple(each + overhead for each in one.seconds)))
+            (at, Workflow(neighbours(one.graph), tuple(each + more for each in one.seconds)))
             for at, one in drawn
         ]
         self._known: dict[int, list[float]] = {}  # runtimes that have ended, of each workflow
-        self._rng = random.Random(0)
+        self._rng = random.Random(seed)
         self._present: list[Present] = []
         self._running: dict[MachineId, tuple[Present, int, float]] = {}
         self._queue: list[tuple[float, int, str, int]] = []
         self._order = count()
         for number, (at, _) in enumerate(self._works):
             self._put(at, "comes", number)
-        self._put(looks_at, "look")
+        self._put(measured.looks_at, "look")
 
     def run(self) -> "Twin":
         self._tell(Formed(self._rules, _FIRST))
@@ -70,12 +81,16 @@ class Twin:
             if what == "comes":
                 workflow = self._works[number][1]
                 self._present.append(Present(number, workflow, self.now))
+            elif what == "charged":
+                self._tell(Charged(MachineId(number), self.now))
             elif what == "joins":
                 self._tell(Joined(MachineId(number), 1, (), 0))
             elif what == "ends":
                 left -= self._end(MachineId(number))
-            elif what == "turned":
-                self._turning.discard(MachineId(number))
+            elif what == "begins":
+                self._handed.discard(MachineId(number))
+            elif what == "leaves":
+                self._tell(Gone(MachineId(number), self.now, Cause.STOPPED))
             elif what == "look":
                 self._look()
                 self._put(self.now + self._rules.interval_seconds, "look")
@@ -95,11 +110,13 @@ class Twin:
     def _obey(self, command: Command) -> None:
         match command:
             case StartMachines(_, machines):
+                known = self._measured
+                boot = known.boot + known.boot_beside * (len(machines) - 1)
                 for machine in machines:
-                    self._tell(Charged(machine, self.now))
-                    self._put(self.now + self._boot, "joins", machine)
-            case StopMachine(machine, reason):
-                self._tell(Gone(machine, self.now, Cause.STOPPED, reason))
+                    self._put(self.now + known.charged, "charged", machine)
+                    self._put(self.now + max(known.charged, boot), "joins", machine)
+            case StopMachine(machine, _):
+                self._put(self.now + self._measured.leave, "leaves", machine)
             case WakeAt(at):
                 self._put(at, "wakes")
             case _:
@@ -136,8 +153,6 @@ class Twin:
         workflow.end(task)
         seconds = workflow.workflow.estimates[task]
         self._known.setdefault(workflow.number, []).append(seconds)
-        self._turning.add(machine)
-        self._put(self.now + self._latency, "turned", machine)
         if workflow.over:
             self._present.remove(workflow)
         return int(workflow.over)
@@ -147,7 +162,7 @@ class Twin:
             one.id
             for one in self.pool.alive()
             if one.joined_at is not None and one.counts and one.takes
-            and one.id not in self._running and one.id not in self._turning
+            and one.id not in self._running
         ]  # fmt: skip
         self._rng.shuffle(free)  # as slots go round among bags
         for workflow in self._present:
@@ -155,14 +170,18 @@ class Twin:
                 task = workflow.first_in_breadth()
                 machine = free.pop()
                 workflow.start(task, self.now)
-                until = self.now + workflow.workflow.estimates[task]
+                begins = self.now + self._measured.handover
+                until = begins + workflow.workflow.estimates[task]
                 self._running[machine] = workflow, task, until
+                self._handed.add(machine)
+                self._put(begins, "begins", machine)
                 self._put(until, "ends", machine)
 
     def _note(self) -> None:
         self.demand.append((self.now, float(self._wanted)))
-        self.supply.append((self.now, float(self.pool.places)))
-        self.busy.append((self.now, float(len(self._running))))
+        there = sum(one.slots for one in self.pool.alive() if one.joined_at is not None)
+        self.supply.append((self.now, float(there)))
+        self.busy.append((self.now, float(len(self._running) - len(self._handed))))
 
     @property
     def charged_hours(self) -> float:

@@ -133,6 +133,22 @@ def test_of_idle_machines_too_many_those_end_whose_paid_time_does() -> None:
     assert world.there == [2]
 
 
+@pytest.mark.parametrize(("idle_at", "there"), [(596.0, [2]), (598.0, [1, 2])])
+def test_a_machine_idle_too_late_to_be_gone_before_its_next_atu_stays_for_that(
+    idle_at: float, there: list[int]
+) -> None:
+    """It would be charged for it all the same. It is told to stop 5 s before an ATU ends."""
+    world = World()
+    world.look(demand=2, want=2)
+    world.now = 580.0
+    world.look(demand=2, busy=2, want=2)  # the ATU that begins at 600 is reserved
+    world.now = 590.0
+    world.look(demand=1, busy=2, want=1)
+    world.now = idle_at
+    world.tell(Looked(1, (MachineId(FIRST + 2),), want=(1,)))
+    assert world.there == there
+
+
 def test_one_too_many_ends_its_tasks_before_its_paid_time_does_and_gets_no_others() -> None:
     """Else tasks that go round would enter an ATU on each machine in turn."""
     world = World()

@@ -60,11 +60,18 @@ class PoolMachine(Machine):
     def due(self, now: float, rules: Pool) -> bool:
         """True if an idle one too many is ended now: a moment later the next ATU would begin.
 
-        ATUs that are no longer than the interval would begin before it is looked at again.
+        ATUs that are no longer than the interval would begin before it is looked at again. One that
+        would not be gone before the next ATU, since it was busy till now, stays for that if it is
+        reserved: it would be charged.
         """
         short = self.offering.atu_seconds <= rules.interval_seconds
-        at_once = rules.release == "idle" or self.offering.free or short
-        return at_once or self.charged_since is None or now >= self.idle_until(now)
+        if rules.release == "idle" or self.offering.free or short or self.charged_since is None:
+            return True
+        billed = self.billed_until(now)
+        too_late = (
+            billed - now < self.offering.boundary_seconds / 2 and self.paid_until(now) > billed
+        )
+        return now >= self.idle_until(now) and not too_late
 
     def entered_until(self, at: float) -> int:
         """The ATUs that have begun by then, the minimum included."""
