@@ -40,11 +40,11 @@ def value_plot(points: Sequence[tuple[Value, Value]], x: str, y: str, width: flo
 
     for tick in _ticks(low_y, high_y, 4):
         drawing.line(left, up(tick), right, up(tick), "grid")
-        drawing.words(left - 6, up(tick) + 4, f"{tick:.4g}", "tick", "end")
+        drawing.words(left - 6, up(tick) + 4, f"{tick:.7g}", "tick", "end")
     if named is None:
         for tick in _ticks(low_x, high_x, (right - left) / _TICK_WIDTH):
             drawing.line(across(tick), top, across(tick), base, "grid")
-            drawing.words(across(tick), base + 14, f"{tick:.4g}", "tick", "middle")
+            drawing.words(across(tick), base + 14, f"{tick:.7g}", "tick", "middle")
     else:
         for k in range(0, len(named), -(-len(named) // _MOST_NAMED)):
             drawing.words(across(k), base + 14, named[k][:_LETTERS], "tick", "middle")

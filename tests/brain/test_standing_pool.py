@@ -323,7 +323,7 @@ def test_machines_that_do_not_come_are_told_of() -> None:
     pool = StandingPool(FIRST)
     pool.handle(Formed(RULES, FIRST), 0.0)
     pool.handle(Looked(2, (), want=(2,)), 0.0)
-    assert pool.why == "2 tasks to run, none; react wants 2 small: started 2 small"
+    assert pool.why == "2 tasks to run, no machine; react wants 2 small: started 2 small"
     pool.handle(Looked(2, (), want=(2,)), 90.0)
     words = (
         "2 tasks to run, 2 small; react wants 2 small: 2 machines yet to come, asked for 90 s ago"

@@ -17,9 +17,11 @@ def why(
 ) -> str:
     """`before`: machines of each kind that there were."""
     rules, kinds = pool.rules, pool.kinds
-    said = f"{counted(pool.demand, 'task')} to run, {of_kinds(before, kinds)}"
+    there = of_kinds(before, kinds) if any(before) else "no machine"
+    said = f"{counted(pool.demand, 'task')} to run, {there}"
     if not pool.demand:
-        said += f": no more than {counted(rules.least, 'machine')} without tasks"
+        kept = f"no more than {counted(rules.least, 'machine')}" if rules.least else "none is kept"
+        said += f": {kept} without tasks"
     else:
         said += f"; {rules.scaler} wants {of_kinds(pool.target, kinds)}"
     if pool.trouble:
