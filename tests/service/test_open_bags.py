@@ -137,11 +137,12 @@ async def test_a_bag_whose_end_is_not_written_yet_is_not_revived_by_words_to_it(
 ) -> None:
     """The store says still that it runs, or waits: what is changed is the master's own bag."""
     monkeypatch.setattr("bats.master.service.master._WRITING_SECONDS", 0.1)
+    monkeypatch.setattr("bats.master.queries.question._CATCH_UP_SECONDS", 0.05)
     ended, cancelled = await opened(client), await opened(client, hold=True)
     with monkeypatch.context() as full:
         full.setattr(master.store._commit, "_write", _no_room)
         full.setattr(master.store._commit, "_retry_seconds", 0.05)
-        for ends in (ended.close, cancelled.cancel):
+        for ends in (ended.close, ended.close, cancelled.cancel):
             with pytest.raises(BatsError, match="could not be written down yet"):
                 await ends()
         with pytest.raises(UsageError, match="Bag 2 has ended: cancelled"):
