@@ -12,7 +12,9 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetResults, GetTask, GetTasks
 from bats.master.bag import Bag, read_bag
+from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.protocol.commands import BagOutcome
+from bats.master.brain.views.told.held_up import cut_off_by
 from bats.master.plain_data import plain
 from bats.master.queries.output import must_exist, whole_output
 from bats.master.queries.question import LiveBag, Question
@@ -176,6 +178,9 @@ def story(reader: Reader, number: BagId, task: TaskId, at_work: LiveBag | None) 
         told["failures"], told["losses"] = facts.failures, facts.losses
         if facts.waits:
             told["waits"] = facts.waits
+    elif told["state"] == "cut_off" and bag.sweep.graph is not None:
+        failed = frozenset(reader.not_done(number))
+        told["waits"] = cut_off_by(Precedence(bag.sweep.graph), task, failed.__contains__)
     return told
 
 

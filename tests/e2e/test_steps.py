@@ -41,7 +41,9 @@ def test_a_failure_cuts_off_exactly_what_waits_for_it_and_retry_completes_exactl
     status = user.facts("status", "1", exit_code=0)
     assert (status["done"], status["failed"], status["cut_off"]) == (7, 1, 2)
     assert "square   3 of 4 done, 1 failed" in user.bats("status", "1").stdout
-    assert user.bats("explain", "1", "9").stdout.startswith("task 9 of bag 1: cut off\n")
+    told = user.bats("explain", "1", "9").stdout
+    assert told.startswith("task 9 of bag 1: cut off\n")
+    assert told.endswith("it waits for task 3 of square, which failed for good\n")
     with user.master():
         user.write("mended", "")
         user.bats("retry", "1")

@@ -234,7 +234,13 @@ def _why_not_begun(run: Run, task: TaskId, state: TaskState, now: float) -> str:
     if run.tasks.order is not None and state is TaskState.BLOCKED:
         return held_up.by_what(run, run.tasks.order, task, now)
     if run.tasks.order is not None and state is TaskState.CUT_OFF:
-        return held_up.cut_off_by(run, run.tasks.order, task)
+        states = run.tasks.states
+        return held_up.cut_off_by(
+            run.tasks.order,
+            task,
+            lambda one: states[one] == TaskState.FAILED,
+            lambda one: states[one] == TaskState.CUT_OFF,
+        )
     return ""
 
 

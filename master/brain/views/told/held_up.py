@@ -1,6 +1,6 @@
 """Tasks that wait for other tasks: which ones, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from bats.common.messages import TaskId
@@ -10,6 +10,9 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import TaskState
 
 _NAMED: Final = 5
+
+Asked = Callable[[int], bool]
+"""Of a task."""
 
 
 def by_what(run: Run, order: Precedence, task: TaskId, now: float) -> str:
@@ -32,8 +35,13 @@ def by_what(run: Run, order: Precedence, task: TaskId, now: float) -> str:
     return f"for {', and for '.join(parts)}"
 
 
-def cut_off_by(run: Run, order: Precedence, task: TaskId) -> str:
-    """The tasks that failed for good among those that it waits for, directly or not."""
+def cut_off_by(
+    order: Precedence, task: TaskId, has_failed: Asked, is_cut_off: Asked = lambda _: True
+) -> str:
+    """The tasks that failed for good among those that it waits for, directly or not.
+
+    Who does not know what was cut off need not say: before what is done all is done.
+    """
     failed: set[int] = set()
     seen: set[int] = set()
     steps_seen: set[int] = set()
@@ -44,10 +52,9 @@ def cut_off_by(run: Run, order: Precedence, task: TaskId) -> str:
             steps_seen.add(step)
             alone.extend(range(order.starts[step], order.starts[step + 1]))
         for parent in alone:
-            state = run.tasks.states[parent]
-            if state == TaskState.FAILED:
+            if has_failed(parent):
                 failed.add(parent)
-            elif state == TaskState.CUT_OFF and parent not in seen:
+            elif parent not in seen and is_cut_off(parent):
                 seen.add(parent)
                 look.append(parent)
     which = [TaskId(one) for one in sorted(failed)]
