@@ -21,6 +21,7 @@ from experiments import (
     one_elastic,
     page,
     planned_workflows,
+    programs,
     reality,
     reality_cases,
     recorded_workflows,
@@ -44,6 +45,7 @@ EXPERIMENTS: Final[dict[str, tuple[str, Callable[[Options], Told]]]] = {
     "pools": ("three autoscalers, beside their simulated twins", autoscaled.experiment),
     "prob": ("workflows planned with distributions, told and come", planned_workflows.experiment),
     "promises": ("offers and budgets: told and come, price and time", kept_live.experiment),
+    "programs": ("real programs whose runtime follows a parameter", programs.experiment),
     "reality-cases": ("where version 0.1.0 failed, as it was", reality_cases.experiment),
 }
 WORDS: Final = (
