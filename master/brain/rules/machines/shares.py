@@ -115,7 +115,14 @@ def _chooses_anew(run: Run) -> bool:
 
 
 def _leave_to_others(run: Run, c: ClusterState) -> None:
-    staying = sorted(run.pool.staying(c.index), key=lambda machine: (machine.load, -machine.id))
+    staying = sorted(
+        run.pool.staying(c.index),
+        key=lambda one: (
+            one.slots < one.offering.slots,
+            one.load,
+            -one.id,
+        ),  # that others use: last
+    )
     for machine in staying[: max(0, len(staying) - c.offering.max_machines)]:
         if machine.state is MachineState.REQUESTED:
             hiring.stop(run, machine, FOR_OTHERS)
