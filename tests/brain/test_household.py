@@ -9,6 +9,7 @@ import pytest
 from bats.common.capacity.resources import Resources
 from bats.common.errors import BrokenInvariantError
 from bats.common.messages import BagId, MachineId
+from bats.master.brain.household import household as household_module
 from bats.master.brain.household.common_machines import tasks_in
 from bats.master.brain.household.household import Household
 from bats.master.brain.household.notices import (
@@ -270,6 +271,28 @@ def test_strides_are_those_of_looking_at_everybody_for_every_slot(seed: int) -> 
     assert stride(slots, striding) == one_by_one(slots, striding)
 
 
+def anything(rng: random.Random, household: Household) -> Notice:
+    """A notice that may come next, of five bags and four machines."""
+    bag, machine = BagId(rng.randint(1, 5)), MachineId(rng.randint(1, 4))
+    granted = household.granted(bag, machine)
+    notices: list[Notice] = [
+        Needs(bag, rng.randint(0, 9)),
+        Came(machine, rng.randint(1, 6), "", (), *rng.choice(MORE)),
+        Went(machine),
+        Closed(bag),
+        Weighed(bag, rng.choice([1.0, 2.0]), rng.randint(0, 2)),
+        TimePassed(),
+        Keeps(bag, rng.random(), rng.randint(0, 5)),
+        Left(bag, machine),
+    ]
+    if machine in household.leaving(bag):
+        notices = [Fills(bag, machine, granted)]
+    elif not household.has(bag):
+        task = rng.choice(TASKS)
+        notices = [Opened(bag, f"u{bag % 2}", weight=rng.choice([1.0, 2.0]), task=task)]
+    return rng.choice(notices)
+
+
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize("seed", range(15))
 def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sharing: str) -> None:
@@ -279,29 +302,31 @@ def test_whatever_happens_the_books_agree_and_no_needed_slot_idles(seed: int, sh
     said = []
     for _ in range(300):
         now += rng.choice([0.0, 0.1, 5.0])
-        bag, machine = BagId(rng.randint(1, 5)), MachineId(rng.randint(1, 4))
-        granted = household.granted(bag, machine)
-        notices: list[Notice] = [
-            Needs(bag, rng.randint(0, 9)),
-            Came(machine, rng.randint(1, 6), "", (), *rng.choice(MORE)),
-            Went(machine),
-            Closed(bag),
-            Weighed(bag, rng.choice([1.0, 2.0]), rng.randint(0, 2)),
-            TimePassed(),
-            Keeps(bag, rng.random(), rng.randint(0, 5)),
-            Left(bag, machine),
-        ]
-        if machine in household.leaving(bag):
-            notices = [Fills(bag, machine, granted)]
-        elif not household.has(bag):
-            task = rng.choice(TASKS)
-            notices = [Opened(bag, f"u{bag % 2}", weight=rng.choice([1.0, 2.0]), task=task)]
-        notice = rng.choice(notices)
+        notice = anything(rng, household)
         said.append(household.handle(notice, now))
         story.append((now, notice))
         household.check()
     again = Household(sharing, {"u1": 3.0})
     assert [again.handle(notice, at) for at, notice in story] == said
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("seed", range(8))
+def test_shares_that_stand_are_those_of_making_them_anew_after_every_notice(
+    seed: int, sharing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one moment, that is: as time passes who has had least is another."""
+    rng = random.Random(seed)
+    household, twin = Household(sharing), Household(sharing)
+    stood = 0
+    for _ in range(300):
+        notice = anything(rng, household)
+        said = household.handle(notice, 0.0)
+        with monkeypatch.context() as patch:
+            patch.setattr(household_module, "_SHARES_STAND", frozenset())
+            assert twin.handle(notice, 0.0) == said
+        stood += isinstance(notice, Fills) and bool(said)
+    assert stood
 
 
 # --- promises -----------------------------------------------------------------------------------

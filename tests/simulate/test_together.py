@@ -18,6 +18,8 @@ from bats.master.brain.books.machine import LEASE_SECONDS
 from bats.master.brain.engine import Engine, replay
 from bats.master.brain.graphs.ranks import longest_way
 from bats.master.brain.household.household import Household
+from bats.master.brain.household.loans import Loans
+from bats.master.brain.household.notices import Came
 from bats.master.brain.household.placements import PLACEMENTS
 from bats.master.brain.household.sharing import SHARINGS
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
@@ -173,6 +175,39 @@ def test_a_free_machine_of_a_bag_that_is_closed_at_work_is_lent_no_more() -> Non
     neighbours.look(B)
     assert not neighbours.loans.lent
     assert not world.bags[B].engine.borrowed
+
+
+def everybody_tries_again(loans: Loans, bag: BagId, _: object) -> None:
+    for waiting in [other for other in loans._waiting if other != bag]:
+        loans._share_free(waiting, loans._of.bags[waiting])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_free_machines_are_shared_as_if_all_who_wait_tried_again_at_every_event(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def world() -> Together:
+        rng = random.Random(seed)
+        kinds = [
+            replace(FREE, name=ClusterName(name), max_machines=rng.randint(1, 2), slots=2)
+            for name in ("lab", "desk", "attic")
+        ]
+        bags = [
+            Submission(
+                Settings(rng.randint(1, 30), tuple(rng.sample(kinds, rng.randint(1, 2))), seed=k),
+                lambda task, _: 1.0 + task % 7,
+                rng.uniform(0, 60),
+            )
+            for k in range(12)
+        ]
+        made = Together(bags, seed=seed, keep_events=True)
+        made.run()
+        return made
+
+    found = world()
+    monkeypatch.setattr(Loans, "_share_with_waiting", everybody_tries_again)
+    assert found.notices == world().notices
+    assert any(isinstance(notice, Came) for _, notice in found.notices)
 
 
 def test_bags_share_one_slot_of_a_free_machine_in_turns() -> None:

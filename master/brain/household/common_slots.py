@@ -19,7 +19,8 @@ class CommonSlots:
         self.machines: dict[MachineId, CommonMachine] = {}
         self._members = members
         self._groups: dict[Group, dict[MachineId, CommonMachine]] = {}
-        self._awaited: set[Group] = set()  # whose slots are on their way to bags, or do not suffice
+        # Shares of bags that have less yet: slots are on their way to them, or do not suffice.
+        self._awaited: dict[Group, dict[BagId, int]] = {}
 
     def came(self, notice: Came) -> None:
         self.went(notice.machine)
@@ -39,6 +40,7 @@ class CommonSlots:
             del self._groups[machine.group][number]
             if not self._groups[machine.group]:
                 del self._groups[machine.group]
+                self._awaited.pop(machine.group, None)
 
     def take(self, number: MachineId, *, takes: bool) -> None:
         """New tasks begin there from now on, or none."""
@@ -81,34 +83,70 @@ class CommonSlots:
         if self.count != sum(one.slots for one in machines):
             raise BrokenInvariantError("the household's slots are not those of its machines")
 
-    def share(self, policy: Sharing, now: float) -> list[Grant]:
-        """Grants that bring each bag nearer to its share, group by group of machines."""
+    def share(self, policy: Sharing, now: float, *, anew: bool = True) -> list[Grant]:
+        """Grants that bring each bag nearer to its share, group by group of machines.
+
+        Unless `anew` the shares stand, and what is free by now goes to those who wait for it; in
+        the groups behind theirs they need the less for that.
+        """
         changed: dict[tuple[MachineId, BagId], int] = {}
-        had = dict.fromkeys(self._members.bags, 0)  # tasks with places in groups before
-        for group, alike in self._groups.items():
-            machines = [one for one in alike.values() if one.takes]
-            if len(machines) < len(alike):
-                self._withdraw_all([one for one in alike.values() if not one.takes], changed)
-            members = [
-                one
-                for one in self._members.bags.values()
-                if _takes(one, group) or one.granted[group]
-            ]
-            slots = sum(one.slots for one in machines)
-            claims = [self._claim(one, had[one.bag], group, len(machines), now) for one in members]
-            wanted = dict(policy.share(slots, claims))
-            _round_up(wanted, slots, claims)
-            _leave_the_rest(wanted, slots, group, [one for one in members if _takes(one, group)])
-            self._withdraw(machines, wanted, changed)
-            self._give(machines, wanted, changed)
-            for claim in claims:
-                had[claim.bag] += self._members.bags[claim.bag].granted[group] // claim.width
-            bags = self._members.bags
-            if any(share > bags[bag].granted[group] for bag, share in wanted.items()):
-                self._awaited.add(group)
-            else:
-                self._awaited.discard(group)
+        had: dict[BagId, int] | None = None  # tasks with places in groups before
+        for k, (group, alike) in enumerate(self._groups.items()):
+            if anew:
+                had = self._had_before(k) if had is None else had
+                self._share_anew(group, alike, policy, now, had, changed)
+            elif waiting := self._awaited.get(group):
+                before = len(changed)
+                self._give([one for one in alike.values() if one.takes], waiting, changed)
+                self._await(group, waiting)
+                anew = len(changed) > before
         return [Grant(bag, machine, slots) for (machine, bag), slots in changed.items()]
+
+    def _had_before(self, k: int) -> dict[BagId, int]:
+        had = dict.fromkeys(self._members.bags, 0)
+        for group in list(self._groups)[:k]:
+            for member in self._members.bags.values():
+                had[member.bag] += member.granted[group] // group.size.width(member.task)
+        return had
+
+    def _share_anew(
+        self,
+        group: Group,
+        alike: Mapping[MachineId, CommonMachine],
+        policy: Sharing,
+        now: float,
+        had: dict[BagId, int],
+        changed: dict[tuple[MachineId, BagId], int],
+    ) -> None:
+        machines = [one for one in alike.values() if one.takes]
+        if len(machines) < len(alike):
+            self._withdraw_all([one for one in alike.values() if not one.takes], changed)
+        taking, members = [], []
+        for one in self._members.bags.values():
+            takes = _takes(one, group)
+            if takes or one.granted[group]:
+                members.append(one)
+            if takes:
+                taking.append(one)
+        slots = sum(one.slots for one in machines)
+        claims = [self._claim(one, had[one.bag], group, len(machines), now) for one in members]
+        wanted = dict(policy.share(slots, claims))
+        _round_up(wanted, slots, claims)
+        _leave_the_rest(wanted, slots, group, taking)
+        self._withdraw(machines, wanted, changed)
+        self._give(machines, wanted, changed)
+        for claim in claims:
+            had[claim.bag] += self._members.bags[claim.bag].granted[group] // claim.width
+        self._await(group, wanted)
+
+    def _await(self, group: Group, wanted: Mapping[BagId, int]) -> None:
+        """Remember who has yet to be given what."""
+        bags = self._members.bags
+        waiting = {bag: to for bag, to in wanted.items() if to > bags[bag].granted[group]}
+        if waiting:
+            self._awaited[group] = waiting
+        else:
+            self._awaited.pop(group, None)
 
     def _withdraw_all(
         self, machines: list[CommonMachine], changed: dict[tuple[MachineId, BagId], int]

@@ -113,7 +113,8 @@ class Household:
             self._members.serve(now - self.now)
         self.now = now
         _RULES[type(notice)](self, notice)
-        grants = self._slots.share(self._sharing, now)
+        anew = type(notice) not in _SHARES_STAND
+        grants = self._slots.share(self._sharing, now, anew=anew)
         if type(notice) is Came:
             grants += self._left_as_it_is(notice, grants)
         if grants:
@@ -321,6 +322,9 @@ class Household:
             return math.inf
         return self.now + self._pause
 
+
+# After these nobody's share is another, but slots may be free that somebody waits for.
+_SHARES_STAND: Final = frozenset({Fills, Uses, Committed, Capped})
 
 _RULES: Final[Mapping[type, Callable[[Household, Any], None]]] = {
     Opened: Household._opened,  # noqa: SLF001

@@ -6,6 +6,8 @@ nothing serves its own bag and all that find none left of its offering, by their
 """
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bats.common.capacity.resources import Resources
@@ -40,7 +42,7 @@ class Loans:
     def __init__(self, neighbours: "Neighbours") -> None:
         self._of = neighbours
         self.lent: dict[MachineId, Loan] = {}
-        self._waiting: dict[BagId, None] = {}  # for a free machine that others have
+        self._waiting: dict[BagId, set[str]] = {}  # for free machines of places that others have
         self._closing: set[BagId] = set()  # what these have is taken back, and not lent again
 
     @property
@@ -53,12 +55,11 @@ class Loans:
     def agree(self) -> None:
         """Tell each bag whether any other could use what it leaves."""
         bags = self._of.bags
+        places = {bag: {place.name for place in one.places.values()} for bag, one in bags.items()}
+        bags_at = Counter(place for names in places.values() for place in names)
         for bag, one in list(bags.items()):
-            places = {place.name for place in one.places.values()}
-            others = (other for number, other in bags.items() if number != bag)
-            wanted = self._of.household.lending and any(
-                place.name in places for other in others for place in other.places.values()
-            )
+            shared = any(bags_at[place] > 1 for place in places[bag])
+            wanted = self._of.household.lending and shared
             if wanted != one.door.engine.lends:
                 one.door.deliver(Lends(wanted))
 
@@ -66,8 +67,7 @@ class Loans:
         """After each event of a bag: see what it lends, and what it can use of others'."""
         engine = one.door.engine
         self._share_free(bag, one)
-        for waiting in [other for other in self._waiting if other != bag]:
-            self._share_free(waiting, self._of.bags[waiting])
+        self._share_with_waiting(bag, one)
         if engine.lends or any(loan.owner == bag for loan in self.lent.values()):
             for machine, loan in [its for its in self.lent.items() if its[1].owner == bag]:
                 if loan.shared:
@@ -94,15 +94,27 @@ class Loans:
             free = engine.settings.offerings[cluster].free
             if not free or engine.limit(cluster) or engine.appetite(cluster)[0]:
                 continue
-            self._waiting[bag] = None
+            self._waiting.setdefault(bag, set()).add(place.name)
             for owner, its in self._of.bags.items():
-                if owner == bag or owner in self._closing:
-                    continue
-                mine = _cluster(its, place.name)
-                for known in its.door.engine.alive() if mine is not None else ():
-                    if known.cluster == mine and known.wanted and known.joined_at is not None:
-                        self._waiting.pop(bag, None)
-                        self._share(owner, its, known.id, place.name)
+                if owner != bag:
+                    self._share_all(owner, its, place.name, bag)
+
+    def _share_with_waiting(self, bag: BagId, one: "Neighbour") -> None:
+        """Of the owners only this one has changed."""
+        if not self._waiting or not self._of.household.lending:
+            return
+        for place in {place.name for place in one.places.values()}:
+            waiting = [other for other, at in self._waiting.items() if place in at and other != bag]
+            for other in waiting:
+                self._share_all(bag, one, place, other)
+
+    def _share_all(self, owner: BagId, one: "Neighbour", place: str, waiting: BagId) -> None:
+        """Have all machines of that place run those who wait for one."""
+        mine = None if owner in self._closing else _cluster(one, place)
+        for known in one.door.engine.alive() if mine is not None else ():
+            if known.cluster == mine and known.wanted and known.joined_at is not None:
+                self._waiting.pop(waiting, None)
+                self._share(owner, one, known.id, place)
 
     def _share(self, bag: BagId, one: "Neighbour", machine: MachineId, place: str) -> None:
         if machine in self.lent or not one.door.engine.works_as_usual(machine):
@@ -191,9 +203,9 @@ class Loans:
             if machine in one.door.engine.borrowed:
                 one.door.deliver(TakenBack(machine))
 
-    def forget_strays(self) -> None:
+    def forget_strays(self, opened: Iterable["Neighbour"]) -> None:
         """Give back what bags had borrowed under a master before, and nobody lends any more."""
-        for one in list(self._of.bags.values()):
+        for one in opened:
             for machine in one.door.engine.borrowed:
                 if machine not in self.lent:
                     one.door.deliver(TakenBack(machine))

@@ -160,10 +160,11 @@ class Neighbours:
                 uses = neighbour.uses[cluster] = door.engine.appetite(cluster)
                 self._notices.append(Uses(opened.bag, place, *uses, most, limit))
         self.loans.agree()
-        for bag in list(self.bags):
-            self._ask(bag)  # alone a bag was asked for less
+        was_alone = len(self.bags) <= len(bags) + 1  # and was asked for less
+        for bag in list(self.bags) if was_alone else [told.bag for told, _, _ in bags]:
+            self._ask(bag)
         self._run()
-        self.loans.forget_strays()
+        self.loans.forget_strays([self.bags[told.bag] for told, _, _ in bags])
         for told, door, _ in bags:
             if not self.household.since and door.engine.allowance is not None:
                 self._allow(told.bag, Allowance(told.bag, None))  # it ran under a cap
