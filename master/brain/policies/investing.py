@@ -19,6 +19,7 @@ from bats.master.brain.views import investments
 from bats.master.brain.views.investments import (
     LIKELY,
     QUANTILE,
+    SLACK,
     fits,
     lasts,
     lengths,
@@ -32,9 +33,6 @@ from bats.master.brain.views.readonly import (
     ProfileView,
     RunView,
 )
-
-SLACK: Final = 0.05
-"""A reserve reaches beyond an expected end by so much of the task: clocks and tasks waver."""
 
 STEP: Final = 0.25
 """A task that outlasts all that is known is reserved for by so much of what it has run."""

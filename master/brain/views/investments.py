@@ -23,6 +23,9 @@ from bats.master.brain.views.readonly import (
 QUANTILE: Final = 1.645
 """A task is begun if the money lasts for all that runs with 95 %, in standard deviations."""
 
+SLACK: Final = 0.05
+"""A reserve reaches beyond an expected end by so much of the task: clocks and tasks waver."""
+
 LIKELY: Final = 0.5
 """A task is begun on a machine that leaves if it should end in time with this chance."""
 

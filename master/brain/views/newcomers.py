@@ -7,10 +7,19 @@ import math
 from collections.abc import Sequence
 
 from bats.common.billing import charge_atus, first_atus
+from bats.common.money import Money
 from bats.master.brain.prediction.first_come import Slot, begun
 from bats.master.brain.views import investments
-from bats.master.brain.views.investments import QUANTILE
-from bats.master.brain.views.readonly import MachineState, MachineView, RunView
+from bats.master.brain.views.investments import LIKELY, QUANTILE, SLACK
+from bats.master.brain.views.readonly import (
+    AttemptView,
+    ClusterView,
+    MachineState,
+    MachineView,
+    Phase,
+    RunView,
+    TaskState,
+)
 
 
 def tasks_of_new(run: RunView, wanted: Sequence[int]) -> list[list[int]]:
@@ -47,25 +56,47 @@ def without_a_task(run: RunView) -> list[MachineView]:
 
 
 def _paid_for(run: RunView, wanted: Sequence[int]) -> list[int]:
-    """As many of each kind as the money lets begin a task, by the rule by which tasks are begun."""
+    """As many of each kind as the money lets begin a task, by the rule by which tasks are begun.
+
+    Those that are there and idle begin theirs first.
+    """
     left = run.ledger.left
     if left is None:
         return list(wanted)
     expected, variance = investments.owed(run)
+    for machine in _there(run):
+        idle = machine.slots - len(machine.active)
+        if _has_come(machine) and idle > 0 and not machine.leaving and not machine.offering.free:
+            price, deviation = _price_of_one(run, machine.cluster)
+            expected, variance = expected + idle * price, variance + idle * deviation**2
     nothing_runs = not any(m.active for m in run.pool.alive() if not m.offering.free)
     paid = [0] * len(wanted)
     for c, count in zip(run.clusters, wanted, strict=True):
-        known, price = investments.lengths(run, c.index), c.offering.price
         ahead = charge_atus(c.offering, first_atus(c.offering))
-        per_task = _task_seconds(run, c.index) * price / c.offering.atu_seconds
+        price, deviation = _price_of_one(run, c.index)
         for _ in range(count):
-            expected += max(ahead, per_task)
-            variance += (known.spread * per_task) ** 2 if known.count else 0.0
-            alone = nothing_runs and not any(paid)
+            expected += max(ahead, price)
+            variance += deviation**2
+            alone = nothing_runs and not any(paid) and _does_for_one(run, c, left)
             if not alone and expected + QUANTILE * math.sqrt(variance) > left:
                 break
             paid[c.index] += 1
     return paid
+
+
+def _price_of_one(run: RunView, cluster: int) -> tuple[float, float]:
+    """The money that is reserved for one task more there, and its standard deviation."""
+    offering, known = run.clusters[cluster].offering, investments.lengths(run, cluster)
+    mean = _task_seconds(run, cluster) * offering.price / offering.atu_seconds
+    return (1 + SLACK) * mean, known.spread * mean if known.count else 0.0
+
+
+def _does_for_one(run: RunView, c: ClusterView, left: Money) -> bool:
+    """True if the money should do for a task there, with nothing else to be paid."""
+    known = investments.lengths(run, c.index)
+    if not known.count or c.offering.free:
+        return True
+    return known.share_within(left // c.offering.price * c.offering.atu_seconds) >= LIKELY
 
 
 def _there(run: RunView) -> list[MachineView]:
@@ -83,10 +114,19 @@ def _slots(run: RunView, machine: MachineView) -> list[Slot]:
     if not _has_come(machine):
         comes = machine.requested_at + run.clusters[machine.cluster].start_seconds - run.now
         return [Slot(machine.id, max(0.0, comes), T, until)] * machine.slots
-    busy = [_left(run, machine, attempt.since, T) for attempt in machine.active.values()]
+    busy = [
+        0.0 if _is_over(run, attempt) else _left(run, machine, attempt.since, T)
+        for attempt in machine.active.values()
+    ]
     busy += [0.0] * (machine.slots - len(busy))
     queued = len(machine.queued) * T / max(1, machine.slots)
     return [Slot(machine.id, left + queued, T, until) for left in busy]
+
+
+def _is_over(run: RunView, attempt: AttemptView) -> bool:
+    """True of what is being told to end: its task is done elsewhere."""
+    waited_for = attempt.sampling and run.phase is Phase.SAMPLING
+    return run.tasks.states[attempt.task] == TaskState.DONE and not waited_for
 
 
 def _left(run: RunView, machine: MachineView, since: float, T: float) -> float:
