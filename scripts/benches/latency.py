@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -10,10 +11,12 @@ from pathlib import Path
 
 from figures import Report
 
-from benches.world import BATS, world
+from benches.world import BATS, BY_HAND, World, cpu_seconds, numbered, world
 
 FIRST_TASK_SECONDS = 0.25
 QUESTION_SECONDS = 0.12
+BAGS = 1_000
+OF_MANY_SECONDS = 0.3
 
 
 def first_task() -> float:
@@ -44,6 +47,31 @@ def questions(tries: int) -> dict[str, float]:
     return asyncio.run(measure())
 
 
+def of_many(bags: int) -> float:
+    """Processor seconds of `bats status` and of its master, one after the other; the median."""
+
+    async def measure() -> float:
+        with world() as here:
+            async with here.client() as client:
+                work = numbered("true", 20)
+                for _ in range(bags):
+                    await client.submit(work, offerings=[BY_HAND], rule="fastest")
+                return statistics.median(_processor_seconds("status", here) for _ in range(7))
+
+    return asyncio.run(measure())
+
+
+def _processor_seconds(word: str, here: World) -> float:
+    before = cpu_seconds(here.master.pid) + _of_children()
+    _seconds(word, here.state)
+    return cpu_seconds(here.master.pid) + _of_children() - before
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _seconds(word: str, state: Path) -> float:
     began = time.perf_counter()
     subprocess.run(
@@ -66,3 +94,6 @@ def run(report: Report, *, quick: bool) -> None:
     for word, took in questions(tries).items():
         said = f"`bats {word}`, s"
         report.bar(said, QUESTION_SECONDS, took, took <= QUESTION_SECONDS)
+    bags = 100 if quick else BAGS
+    took, most = of_many(bags), OF_MANY_SECONDS
+    report.bar(f"`bats status` of {bags:,} bags, s of processors", most, took, took <= most)

@@ -103,6 +103,18 @@ def test_a_bag_whose_machines_others_have_says_so_and_does_not_end() -> None:
     assert only(do.StartMachines, made(Limited(0, 1)))
 
 
+def test_of_free_machines_that_are_to_leave_those_that_other_bags_use_too_leave_last() -> None:
+    made = Bench(settings(30, free("lab", machines=2, slots=2)))
+    made.begin()
+    tasks = sent(made.join(1, slots=2))
+    made.join(2, slots=2)
+    made(Granted(MachineId(1), 0))
+    for task in tasks[:2]:
+        made.done(1, task, at=1.0)  # it has less to do there
+    made(Limited(0, 1))
+    assert [one.id for one in made.run.pool.staying(0)] == [1]
+
+
 def test_a_grant_is_read_back_from_the_journal() -> None:
     written = msgpack.packb(plain(Granted(DESK, 3)))
     assert event_from(msgpack.unpackb(written)) == Granted(DESK, 3)
