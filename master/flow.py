@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bats.common.errors import BatsError, UsageError
+from bats.common.errors import BatsError, UsageError, quoted
 
 if TYPE_CHECKING:
     from bats.master.sweep.workflow.workflow import Workflow
@@ -34,9 +34,11 @@ class TaskFailedError(BatsError):
 class FlowTask(Future[dict[str, Any]]):
     """A task of a flow: `result()` waits for it, once the flow is followed."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, flow: "Flow", number: int, after: Sequence["FlowTask"]) -> None:
         super().__init__()
+        self.flow = flow
         self.id = str(number)
+        self.after = tuple(after)
 
 
 class _Bag(Protocol):
@@ -78,12 +80,14 @@ class Flow:
         from bats.master.sweep.workflow.task_list import ListedTask
 
         parents = [after] if isinstance(after, FlowTask) else list(after)
-        if strangers := [one for one in parents if one not in self._tasks]:
+        if others := [one for one in parents if not isinstance(one, FlowTask)]:
+            raise UsageError(f"`after` takes what task() gave, not {quoted(others[0])}.")
+        if strangers := [one for one in parents if one.flow is not self]:
             raise UsageError(f"Task {strangers[0].id} is of another flow; `after` names own ones.")
         line = command if isinstance(command, str) else shlex.join(map(str, command))
         if not line.strip():
             raise UsageError("A task needs a command.")
-        task = FlowTask(len(self._tasks))
+        task = FlowTask(self, len(self._tasks), parents)
         self._listed.append(
             ListedTask(
                 task.id,
@@ -130,9 +134,21 @@ class Flow:
                     task.set_exception(TaskFailedError(result))
         except BatsError as error:
             words = str(error)
-        for task in self._tasks:
-            if not task.done():
-                task.set_exception(NotRunError(f"task {task.id} of {self.name}: {words}"))
+        failed: dict[FlowTask, FlowTask] = {}  # of each that was cut off: the first that failed
+        for task in self._tasks:  # after all that it waits for
+            before = (failed.get(one, one) for one in task.after)
+            cause = next((one for one in before if _failed(one)), None)
+            if task.done():
+                continue
+            why = words
+            if cause is not None:
+                failed[task] = cause
+                why = f"task {cause.id}, which it waits for, failed"
+            task.set_exception(NotRunError(f"task {task.id} of {self.name}: {why}"))
+
+
+def _failed(task: FlowTask) -> bool:
+    return not task.cancelled() and isinstance(task.exception(), TaskFailedError)
 
 
 class NotRunError(BatsError):
