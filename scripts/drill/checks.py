@@ -172,7 +172,17 @@ def _files_are_here(account: Account) -> tuple[int, list[str]]:
 
 
 def _not_lost(account: Account) -> tuple[int, list[str]]:
-    """Check that work of machines which ended in order, and could tell, was told to the master."""
+    """Check that work of machines which ended in order, and could tell, was told to the master.
+
+    Where the attempt that is recorded had begun by then, it was a copy's: nothing was done again.
+    """
+    began = {note[1:5]: note.at for note in account.notes if note.what == "start"}
+    done = {
+        (number, row.task): began.get((number, row.task, row.attempt, row.machine), math.inf)
+        for number, rows in account.rows.items()
+        for row in rows
+        if row.outcome == 0
+    }
     recorded = {
         (number, row.task, row.attempt, row.machine)
         for number, rows in account.rows.items()
@@ -184,7 +194,8 @@ def _not_lost(account: Account) -> tuple[int, list[str]]:
         if note.what != "end" or note.machine not in account.in_order:
             continue
         looked += 1
-        if note[1:5] not in recorded and note[1:4] not in account.others:
+        known = note[1:5] in recorded or note[1:4] in account.others
+        if not known and done.get(note[1:3], math.inf) > note.at:
             missing[note.bag].append(note)
     wrong = []
     for number, notes in missing.items():

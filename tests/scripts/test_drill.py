@@ -65,6 +65,24 @@ def test_a_task_that_begins_long_after_its_result_was_stored_is_noticed(checks: 
     assert len(checks.CHECKS[checks.NOT_AGAIN](late)[1]) == 1
 
 
+@pytest.mark.parametrize(("second_began", "lost"), [(9.0, 0), (11.0, 1)])
+def test_work_that_was_done_again_is_lost_and_that_of_a_copy_is_not(
+    checks: Any, second_began: float, lost: int
+):
+    told = account(
+        checks,
+        ("start", 1, 5, 1, 1000001, 5.0),
+        ("end", 1, 5, 1, 1000001, 10.0),
+        ("start", 1, 5, 2, 1000002, second_began),
+        ("end", 1, 5, 2, 1000002, 20.0),
+    )
+    told.in_order |= {1000001, 1000002}
+    told.rows[1] = [SimpleNamespace(task=5, attempt=2, machine=1000002, outcome=0)]
+    told.duplicates[1] = 0
+    looked_at, wrong = checks.CHECKS["results lost: none"](told)
+    assert (looked_at, len(wrong)) == (2, lost)
+
+
 def test_prices_are_not_taken_from_the_ledger(checks: Any):
     from drill.bed import several
 
