@@ -6,7 +6,7 @@ from bats.master.api import replies
 from bats.master.api.reading import takes
 from bats.master.api.requests import GetLearned
 from bats.master.brain.learning.losses import Losses
-from bats.master.brain.learning.machine_speeds import KEPT_AS
+from bats.master.brain.learning.machine_speeds import PARTS
 from bats.master.queries.question import Question
 from bats.master.store.rows import LearnedRow
 
@@ -16,13 +16,14 @@ async def learned(question: Question, want: GetLearned) -> replies.Learned:
     del want
     rows = await question.read(lambda reader: reader.learned())
     return {
-        "learned": [_told(row) for row in rows if row.template != KEPT_AS],
-        "speeds": [_speeds(row) for row in rows if row.template == KEPT_AS],
+        "learned": [_told(row) for row in rows if row.template not in PARTS],
+        "speeds": [_speeds(row) for name in PARTS for row in rows if row.template == name],
     }
 
 
 def _speeds(row: LearnedRow) -> replies.MachineSpeeds:
     return {
+        "of": PARTS[row.template],
         "offering": row.offering,
         "machines": row.tasks,
         "slowness": list(row.rising),

@@ -268,6 +268,8 @@ class Master:
         worker = self.workers.on(route)
         match message:
             case WantBlob():
+                if worker is not None:
+                    self.files.wanted(worker.machine, message)
                 return self.files.give(route, message)
             case BlobChunk() if peer.role is Role.CLIENT:
                 self.files.take_from_client(route, message)
@@ -276,6 +278,8 @@ class Master:
                 return self.files.take_from_machine(worker.machine, message)
             case BlobStored(sha256, 0) if worker is not None:
                 self.files.not_there(worker.machine, sha256)
+            case BlobStored() if worker is not None:
+                self.files.came(worker.machine, message)
         return False
 
     def _allowance(self, key: str) -> Allowance:

@@ -22,6 +22,7 @@ from bats.common.messages import BlobChunk, BlobStored, MachineId, WantBlob
 from bats.common.records import dataclass
 from bats.common.wire.codec import CHUNK_BYTES, encode
 from bats.common.wire.transfer import Download
+from bats.master.service.transfer_times import TransferTimes
 from bats.master.service.wire.router import Router
 from bats.master.store.blobs import Blobs
 from bats.master.store.database import make_folder, sync
@@ -72,6 +73,7 @@ class Arrival:
     parcel: Parcel
     download: Download
     moved_at: float  # when something of it last came
+    since: float = 0.0  # when it was first asked for
     taking: int = 0  # pieces that wait for the disk
     damaged: int = 0
     trouble: str = ""  # what kept the last piece from being taken
@@ -103,6 +105,7 @@ class Files:
         self._check_room = check_room
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "files")
+        self.times = TransferTimes()
         self._machines: dict[MachineId, Fetching] = {}
         self._giving: dict[bytes, int] = {}  # pieces being read, for each connection
         self._tasks: set[asyncio.Task[None]] = set()
@@ -147,6 +150,14 @@ class Files:
         except BatsError:
             answer = BlobStored(want.sha256, 0)  # it is not here
         self._router.send(route, encode(answer))
+
+    def wanted(self, machine: MachineId, want: WantBlob) -> None:
+        """A machine has asked for some of an input."""
+        self.times.wanted(machine, want.sha256, self._loop.time())
+
+    def came(self, machine: MachineId, stored: BlobStored) -> None:
+        """An input is on a machine."""
+        self.times.came(machine, stored.sha256, stored.offset, self._loop.time())
 
     def take_from_client(self, route: bytes, chunk: BlobChunk) -> None:
         """A piece of an input; answered with how much of it is here."""
@@ -292,7 +303,7 @@ class Files:
             if held and not self._blobs.has(wanted.sha256):  # one byte at least has it checked
                 held = min(held - 1, self._blobs.received(wanted.sha256))
             download = Download(wanted.size, held)
-            fetching.coming[wanted.sha256] = Arrival(wanted, parcel, download, now)
+            fetching.coming[wanted.sha256] = Arrival(wanted, parcel, download, now, now)
         for sha256, arrival in list(fetching.coming.items()):
             if arrival.download.complete:
                 if arrival.wanted.size == 0 or self._blobs.has(sha256):
@@ -310,6 +321,7 @@ class Files:
         """A content is in the store, and synced there: the machine need not keep it."""
         wanted, parcel = arrival.wanted, arrival.parcel
         del fetching.coming[wanted.sha256]
+        self.times.left(machine, wanted.size, self._loop.time() - arrival.since)
         if wanted.size and (route := self._route_of(machine)):  # 0 would say: not here
             self._router.send(route, encode(BlobStored(wanted.sha256, wanted.size)))
         parcel.missing -= 1

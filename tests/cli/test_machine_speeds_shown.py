@@ -16,9 +16,11 @@ def test_what_is_further_off_than_twice_is_in_the_outermost_cells() -> None:
 def test_a_row_tells_how_many_machines_were_judged_and_between_what_most_of_them_are() -> None:
     slowness = [0.8, *[1.0] * 8, 1.3]
     words = speeds_in_words(
-        [{"offering": "small", "machines": 10, "slowness": slowness, "at": 40.0}], now=100.0
+        [{"of": "data in", "offering": "small", "machines": 10, "slowness": slowness, "at": 40.0}],
+        now=100.0,
     )
     assert "small" in words
+    assert "data in" in words
     assert "1.00 to 1.30" in words
     assert "60 s ago" in words or "1 min" in words
 

@@ -65,7 +65,7 @@ async def test_how_machines_differ_is_told_beside_commands_and_forgotten_with_al
     await ran(client, 4, "true {x}")  # what is written later is read after it
     told = await ask(client, GetLearned())
     assert told["speeds"] == [
-        {"offering": "here", "machines": 3, "slowness": [0.9, 1.0, 1.1], "at": 1.0}
+        {"of": "tasks", "offering": "here", "machines": 3, "slowness": [0.9, 1.0, 1.1], "at": 1.0}
     ]
     assert [one["command"] for one in told["learned"]] == ["sleep 0.0{x}", "true {x}"]
     assert (await ask(client, Forget()))["commands"] == 2

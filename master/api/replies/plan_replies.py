@@ -167,6 +167,7 @@ class Lesson(TypedDict):
 class MachineSpeeds(TypedDict):
     """The slowness of the machines of one offering, rising; 1 is their mean."""
 
+    of: str  # tasks, or what they are made of: processor, data in, data out
     offering: str
     machines: int  # that were judged, of all bags
     slowness: list[float]

@@ -15,6 +15,11 @@ from bats.common.records import dataclass
 KEPT_AS: Final = "(machines)"
 """Stands where others of the table of what was learned have their command."""
 
+PROCESSOR, DATA_IN, DATA_OUT = "(processor)", "(data in)", "(data out)"
+
+PARTS: Final = {KEPT_AS: "tasks", PROCESSOR: "processor", DATA_IN: "data in", DATA_OUT: "data out"}
+"""What is told of machines, by what it is kept as: tasks as a whole, and what they are made of."""
+
 LEAST_TASKS: Final = 4  # that a machine has ended, to be judged
 LEAST_MACHINES: Final = 3  # of a kind, to tell how they vary
 
@@ -44,3 +49,11 @@ def slowness(machines: Sequence[Worked], sigma: float) -> tuple[float, ...]:
         for mean, by_chance in zip(means, by_tasks, strict=True)
     ]
     return tuple(sorted(one / middle for one in shrunk))
+
+
+def by_mean(of_machines: Sequence[float]) -> tuple[float, ...]:
+    """Likewise of what was measured of each as a whole: against the mean of all."""
+    if len(of_machines) < LEAST_MACHINES:
+        return ()
+    middle = fmean(of_machines)
+    return tuple(sorted(one / middle for one in of_machines))

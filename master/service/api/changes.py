@@ -32,7 +32,7 @@ from bats.master.bag import Bag
 from bats.master.bag_states import HELD, PAUSED, QUEUED, RUNNING
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.books.taskbook import TaskState
-from bats.master.brain.learning.machine_speeds import KEPT_AS
+from bats.master.brain.learning.machine_speeds import PARTS
 from bats.master.brain.protocol.events import (
     Allowed,
     Cancelled,
@@ -361,4 +361,4 @@ async def forget(call: Call, want: Forget) -> replies.Forgotten:
         raise UsageError(f"Nothing was learned of {quoted(want.command)}.")
     call.service.store.forget_learned(commands)
     await call.service.committed()
-    return {"commands": len(set(commands) - {KEPT_AS})}
+    return {"commands": len(set(commands) - PARTS.keys())}

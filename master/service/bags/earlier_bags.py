@@ -4,18 +4,33 @@ It is kept by the command as it is written, `{names}` and all, and by the offeri
 an offering differ is kept beside it.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
+from itertools import islice
+from typing import Final
 
+from bats.common.messages import MachineId, Outcome, Result
 from bats.master.bag import Bag
 from bats.master.brain.engine import Engine
 from bats.master.brain.learning.experience import Experience
 from bats.master.brain.learning.losses import Losses
-from bats.master.brain.learning.machine_speeds import KEPT_AS
+from bats.master.brain.learning.machine_speeds import (
+    DATA_IN,
+    DATA_OUT,
+    KEPT_AS,
+    PROCESSOR,
+    by_mean,
+    slowness,
+)
+from bats.master.brain.learning.step_profiles import StepProfiles
+from bats.master.brain.protocol.settings import Settings
+from bats.master.service.transfer_times import TransferTimes
 from bats.master.store.reader import Reader
 from bats.master.store.rows import LearnedRow, packed
 
+LOOKED_AT: Final = 4096  # results of a bag for how processors and links differ
 FEWEST = 3  # tasks from which on a bag has something to tell
 
 
@@ -54,12 +69,53 @@ def experienced(bag: Bag, reader: Reader) -> Bag:
     return replace(bag, settings=settings)
 
 
-def lessons(bag: Bag, engine: Engine, reader: Reader) -> Iterable[LearnedRow]:
+def lessons(bag: Bag, engine: Engine, reader: Reader, times: TransferTimes) -> Iterable[LearnedRow]:
     """The rows to keep of a bag that has ended, with those of earlier ones."""
     if name := template(bag):
         yield from _rows(name, bag, engine.runtimes(), engine.losses(), reader)
     none: list[Losses | None] = [None] * len(bag.settings.offerings)
     yield from _rows(KEPT_AS, bag, engine.slowness(), none, reader)
+    results = list(islice(reader.every_task(bag.id), LOOKED_AT))
+    yield from _rows(PROCESSOR, bag, processors(bag.settings, results), none, reader)
+    kinds: list[set[MachineId]] = [
+        {one.machine for one in results if one.cluster == offering.name}
+        for offering in bag.settings.offerings
+    ]
+    for name, of in ((DATA_IN, times.into), (DATA_OUT, times.out_of)):
+        found = [by_mean(list(of(sorted(machines)).values())) for machines in kinds]
+        yield from _rows(name, bag, found, none, reader)
+    times.forget(machine for machines in kinds for machine in machines)
+
+
+def processors(settings: Settings, results: Iterable[Result]) -> list[tuple[float, ...]]:
+    """The slowness of the processors of each offering's machines.
+
+    Tasks that hardly use them, less than a tenth of their time, tell nothing.
+    """
+    kinds = {str(one.name): k for k, one in enumerate(settings.offerings)}
+    graph = settings.graph
+    profiles = StepProfiles(len(graph.steps) if graph is not None else 1)
+    of_kind: list[set[MachineId]] = [set() for _ in kinds]
+    wall, busy = [0.0] * len(kinds), [0.0] * len(kinds)
+    for one in results:
+        kind = kinds.get(one.cluster)
+        seconds = one.user_seconds + one.system_seconds
+        if kind is None or one.outcome is not Outcome.DONE or seconds <= 0:
+            continue
+        step = graph.step_of(one.task) if graph is not None else 0
+        profiles.add(step, kind, seconds, one.machine)
+        of_kind[kind].add(one.machine)
+        wall[kind] += one.wall_seconds
+        busy[kind] += seconds
+    return [
+        slowness(
+            [profiles.worked(machine, kind) for machine in sorted(machines)],
+            math.sqrt(profiles.spread(kind)[1]),
+        )
+        if busy[kind] >= wall[kind] / 10
+        else ()
+        for kind, machines in enumerate(of_kind)
+    ]
 
 
 def _rows(

@@ -78,6 +78,7 @@ class Bags:
         self._workers = workers
         self._fleet = fleet
         self._admission = admission
+        self._files = files
         self._loop = asyncio.get_running_loop()
         self.side_by_side = SideBySide(
             workers, options.sharing, PlacementFile(options.state), options.user_weights
@@ -425,7 +426,9 @@ class Bags:
         """Keep what the bag took for those that run the same command; nothing depends on it."""
         try:
             with self._store.reader() as reader:
-                self._store.learned(list(lessons(runner.bag, runner.engine, reader)))
+                self._store.learned(
+                    list(lessons(runner.bag, runner.engine, reader, self._files.times))
+                )
         except Exception:
             log.exception("nothing was learned", bag=runner.id)
 

@@ -20,6 +20,7 @@ def speeds_in_words(known: Sequence[replies.MachineSpeeds], now: float) -> str:
     rows = [
         (
             one["offering"],
+            one["of"],
             f"{one['machines']:,}",
             f"{_quantile(one['slowness'], 0.1):.2f} to {_quantile(one['slowness'], 0.9):.2f}",
             histogram(one["slowness"]),
@@ -27,9 +28,12 @@ def speeds_in_words(known: Sequence[replies.MachineSpeeds], now: float) -> str:
         )
         for one in known
     ]
-    head = ("machines of", "judged", "8 of 10 take", "half as long … twice", "last")
+    head = ("machines of", "time of", "judged", "8 of 10 take", "half as long … twice", "last")
     told = table(head, rows)
-    return f"{told}\n\nThe time of a task there, to its mean on all machines of the offering."
+    return (
+        f"{told}\n\nThe time on a machine, to the mean of all machines of its offering: of a task "
+        "as a whole, of what its processor does, of a byte that comes or goes."
+    )
 
 
 def histogram(slowness: Sequence[float]) -> str:
