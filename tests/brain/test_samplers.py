@@ -6,7 +6,8 @@ import pytest
 from helpers.workbench import Bench, offering, settings
 
 from bats.common.messages import TaskId
-from bats.master.brain.learning.conversion import by_means, by_regression
+from bats.master.brain.learning.conversion import by_means, by_regression, by_steps
+from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.policies.by_name import SAMPLERS
 from bats.master.brain.policies.samplers import Common
 
@@ -104,3 +105,28 @@ def test_of_nothing_nothing_is_learned() -> None:
     for name, sampler in SAMPLERS.items():
         learned = sampler.learn({})
         assert (learned.canonical.count, dict(learned.profiles)) == (0, {}), name
+
+
+def test_kinds_that_ran_different_steps_are_compared_by_those_that_both_ran() -> None:
+    step_of = {1: 0, 2: 0, 3: 1, 4: 1, 5: 0, 6: 2, 7: 2, 8: 2}.__getitem__
+    slow = {TaskId(1): 4.0, TaskId(2): 4.0, TaskId(3): 100.0, TaskId(4): 120.0}
+    fast = {TaskId(5): 2.0, TaskId(6): 0.1, TaskId(7): 0.1, TaskId(8): 0.1}
+    observed = {0: slow, 1: fast}
+    found = by_steps(by_regression(observed), observed, step_of)
+    assert found.lines[1].convert(100.0) == pytest.approx(50.0)  # by means it was 1.0
+    assert found.profiles[1].count == 8
+    apart = {0: slow, 1: {task: seconds for task, seconds in fast.items() if task != 5}}
+    alone = by_steps(by_regression(apart), apart, step_of)
+    assert alone.lines[1].convert(100.0) == 100.0
+    assert alone.lines[1].doubt is not None
+
+
+def test_what_a_workflow_s_steps_say_later_mends_a_speed_in_doubt() -> None:
+    seen = StepProfiles(2)
+    for seconds in (4.0, 6.0):
+        seen.add(0, 0, seconds)
+    assert seen.ratio(0, 1) is None
+    seen.add(1, 1, 77.0)
+    assert seen.ratio(0, 1) is None  # another step
+    seen.add(0, 1, 10.0)
+    assert seen.ratio(0, 1) == pytest.approx(2.0)

@@ -1,7 +1,7 @@
 """All that the engine knows of one run. Rules change it; nothing else does."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ from bats.master.brain.books.precedence import Precedence
 from bats.master.brain.books.progress import Progress
 from bats.master.brain.books.ready import AtRandom, ByKind, LongestFirst
 from bats.master.brain.books.taskbook import TaskBook, TaskState
+from bats.master.brain.learning.conversion import Learned, Observed, by_steps
 from bats.master.brain.learning.foreseen import Foreseen, LawSeeker
 from bats.master.brain.learning.losses import Losses, seconds_a_result
 from bats.master.brain.learning.profile import RuntimeProfile
@@ -319,10 +320,27 @@ class Run:
             cluster.sampled.add(seconds)
         else:
             cluster.profile.add(seconds)
-            if cluster.line.doubt == UNTRIED.doubt and self.canonical.count:
+            if self.steps is not None:
+                self._compare_steps(cluster, self.steps)
+            elif cluster.line.doubt == UNTRIED.doubt and self.canonical.count:
                 ratio = cluster.profile.mean_done / self.canonical.mean_done
                 cluster.line = replace(UNTRIED, beta1=ratio)
             self.canonical.add(self.to_canonical(machine.cluster, seconds))
+
+    def told_by(self, observed: Mapping[int, Observed]) -> Learned:
+        """Knowledge from a sample; of a workflow, whose steps differ, step by step."""
+        learned = self.sampler.learn(observed)
+        order = self.tasks.order
+        return learned if order is None else by_steps(learned, observed, order.step_of)
+
+    def _compare_steps(self, cluster: ClusterState, steps: StepProfiles) -> None:
+        """The speed of a cluster that is in doubt follows from the steps that ran there, too."""
+        base = next((c for c in self.clusters if c.line is SAME), None)
+        if base is None or cluster.line.doubt is None:
+            return
+        ratio = steps.ratio(base.index, cluster.index)
+        if ratio is not None:
+            cluster.line = replace(cluster.line, beta0=0.0, beta1=ratio, least=0.0)
 
     @property
     def foreseen(self) -> Foreseen | None:

@@ -18,7 +18,7 @@ KEPT_AS: Final = "(machines)"
 PROCESSOR, DATA_IN, DATA_OUT = "(processor)", "(data in)", "(data out)"
 
 PARTS: Final = {KEPT_AS: "tasks", PROCESSOR: "processor", DATA_IN: "data in", DATA_OUT: "data out"}
-"""What is told of machines, by what it is kept as: tasks as a whole, and what they are made of."""
+"""Subjects of what is told of machines, by what they are kept as: tasks, and their parts."""
 
 LEAST_TASKS: Final = 4  # that a machine has ended, to be judged
 LEAST_MACHINES: Final = 3  # of a kind, to tell how they vary

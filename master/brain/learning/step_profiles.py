@@ -1,7 +1,7 @@
 """Runtimes of a workflow's steps, as seen on each cluster: tasks of a step are alike, steps not."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import pvariance
 from typing import Final
 
@@ -65,6 +65,20 @@ class StepProfiles:
                 usual += here.count * whole / self.count(step)
         return tasks, seconds, usual
 
+    def ratio(self, base: int, cluster: int) -> float | None:
+        """The time of tasks on a cluster to that on another, by the means of steps seen on both.
+
+        None if no step was. Each step counts by its time and as often as it was seen on both.
+        """
+        return ratio_of_steps(
+            {k: (one.count, one.total) for k, of in enumerate(self._seen) if (one := of.get(base))},
+            {
+                k: (one.count, one.total)
+                for k, of in enumerate(self._seen)
+                if (one := of.get(cluster))
+            },
+        )
+
     def worked(self, machine: int, cluster: int) -> Worked:
         """The tasks that it ended, each as long as against the mean of its step on that cluster.
 
@@ -101,3 +115,16 @@ class StepProfiles:
             for cluster, seen in self._seen[step].items()
             for seconds in seen.kept
         ]
+
+
+def ratio_of_steps(
+    base: Mapping[int, tuple[int, float]], here: Mapping[int, tuple[int, float]]
+) -> float | None:
+    """The same of tasks and their seconds, by steps."""
+    there = longer = 0.0
+    for step in sorted(base.keys() & here.keys()):
+        (before, usual), (count, seconds) = base[step], here[step]
+        weight = before * count / (before + count)
+        there += weight * usual / before
+        longer += weight * seconds / count
+    return longer / there if there > 0 and longer > 0 else None

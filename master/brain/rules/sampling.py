@@ -277,7 +277,7 @@ def finish(run: Run) -> None:
     if sample is None:
         return
     part = [c for c in run.clusters if sample.observed[c.index]]
-    _take(run, run.sampler.learn({c.index: sample.observed[c.index] for c in part}))
+    _take(run, run.told_by({c.index: sample.observed[c.index] for c in part}))
     for c in part:
         if c.line.doubt:
             run.say(f"how fast {c.offering.name} is, is a rough guess: {c.line.doubt}")
