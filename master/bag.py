@@ -221,11 +221,11 @@ def ways_out(
     """
     if budget is not None:
         enough = f"`bats allow {bag} --budget {show(budget, currency)}` goes on"
-        return f"Nothing more is spent. {enough}, `bats cancel {bag}` ends it."
+        return f"Nothing more is bought. {enough}, `bats cancel {bag}` ends it."
     ways = [
         f"`bats resume {bag}` goes on" + (" and tries them again" if again else ""),
         "" if again or task is None else f"`bats retry {bag}` also tries again what failed",
         f"`bats cancel {bag}` ends it",
         "" if task is None else f"`bats explain {bag} {task}` shows one",
     ]
-    return f"Nothing more is spent. {', '.join(filter(None, ways))}."
+    return f"Nothing more is bought. {', '.join(filter(None, ways))}."

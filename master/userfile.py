@@ -105,7 +105,7 @@ def read_text(path: str | Path, what: str) -> str:
 def read_document(path: str | Path, what: str, *, kinds: Sequence[str] = ("toml",)) -> Document:
     """Read and parse by the file's ending, one of `kinds`; without an ending it is TOML."""
     kind = Path(path).suffix.lower().removeprefix(".").replace("yml", "yaml") or "toml"
-    if kind not in kinds:
+    if kind not in kinds and Path(path).exists():  # one that does not is told with names alike
         endings = " or ".join(f".{one}" for one in kinds)
         raise UsageError(
             f"{what.capitalize()} {path}: what is .{kind}? The name should end in {endings}."

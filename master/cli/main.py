@@ -182,6 +182,8 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         known = [name.lstrip("-") for name in error.possibilities or ()]
         name = error.option_name.lstrip("-")
+        if name[:1].isdigit():
+            return f"{error.option_name} is negative; write 0 or more. See `{_path(error)} --help`."
         near = _called_here(name, error.ctx) or get_close_matches(name, known, 1, _ALIKE)
         end = f"; did you mean --{near[0]}?" if near else "."
         return f"There is no option {error.option_name}{end} See `{_path(error)} --help`."

@@ -10,7 +10,7 @@ import click
 import pytest
 from helpers.user import BATS, User
 
-from bats.master.cli.display.formatting import amount, duration, table
+from bats.master.cli.display.formatting import amount, duration, runtime, table
 from bats.master.cli.main import COMMANDS, bats, main
 
 
@@ -99,6 +99,7 @@ def test_durations_and_money_are_short() -> None:
     assert [duration(one) for one in (0.04, 8.44, 75, 3600, 11_100, None)] == [
         "0.0 s", "8.4 s", "1 min 15 s", "1 h 00 min", "3 h 05 min", "–",
     ]  # fmt: skip
+    assert [runtime(one) for one in (0.0004, 0.022, 0.4, None)] == ["1 ms", "22 ms", "0.4 s", "–"]
     assert [amount(1_250_000_000), amount(None)] == ["$1.25", "–"]
 
 

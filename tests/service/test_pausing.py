@@ -253,4 +253,4 @@ def test_why_a_task_failed_is_told_in_its_own_words(result: Result, told: str) -
 def test_what_its_user_may_do_is_told_with_what_to_type(
     task: TaskId | None, again: bool, said: str
 ) -> None:
-    assert ways_out(BagId(3), task, again=again) == f"Nothing more is spent. {said}"
+    assert ways_out(BagId(3), task, again=again) == f"Nothing more is bought. {said}"

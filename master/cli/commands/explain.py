@@ -17,7 +17,7 @@ from bats.master.api.requests import (
 )
 from bats.master.cli.base import Common, command, common
 from bats.master.cli.display.bag_status import failure_lines, state_in_words
-from bats.master.cli.display.formatting import count, duration, mix, shortened, table
+from bats.master.cli.display.formatting import count, duration, mix, runtime, shortened, table
 from bats.master.cli.questions import ask, bag_argument
 
 PLAN = "plan"
@@ -80,7 +80,7 @@ def _plan(facts: Explained) -> str:
             lines.append(f"{one['name']:<9} set aside: {one['set_aside']}")
         elif one["known"]:
             lines.append(
-                f"{one['name']:<9} a task takes {duration(one['mean_seconds'])}, from "
+                f"{one['name']:<9} a task takes {runtime(one['mean_seconds'])}, from "
                 f"{count(one['known'], 'runtime')}{where}"
             )
         else:
@@ -140,7 +140,7 @@ def _task(story: replies.Task) -> str:
     for ended in story["attempts"]:
         lines.append(
             f"  attempt {ended['attempt']}: {ended['outcome']} with exit code {ended['exit_code']} "
-            f"after {duration(ended['wall_seconds'])} on "
+            f"after {runtime(ended['wall_seconds'])} on "
             f"{machine_name(ended['cluster'], ended['machine'])}"
         )
         if ended["outcome"] != "done" and ended["excerpt"]:
@@ -187,7 +187,7 @@ def _lessons(known: replies.Learned) -> str:
             shortened(one["command"], _WIDEST),
             one["offering"],
             f"{one['tasks']:,}",
-            duration(one["mean_seconds"]),
+            runtime(one["mean_seconds"]),
             duration(one["longest_seconds"]),
             f"{duration(max(0.0, now - one['at']))} ago",
         )

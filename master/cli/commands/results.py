@@ -13,7 +13,7 @@ from bats.common.outcomes.values import TYPES, Value, as_typed, values_of
 from bats.master.api.replies import TaskResult
 from bats.master.cli.access import look
 from bats.master.cli.base import Common, as_json, command, common, run
-from bats.master.cli.display.formatting import amount, duration, printable, shortened, table
+from bats.master.cli.display.formatting import amount, printable, runtime, shortened, table
 from bats.master.cli.display.terminal import exact
 from bats.master.cli.questions import bag_argument
 
@@ -180,7 +180,7 @@ class _Shown:
 
 def _head_line(one: TaskResult) -> str:
     parameters = " ".join(f"{name}={value}" for name, value in one["parameters"].items())
-    took = duration(one["wall_seconds"])
+    took = runtime(one["wall_seconds"])
     return f"==> task {one['task']}: {parameters or 'no parameters'} ({one['outcome']}, {took}) <=="
 
 
@@ -213,7 +213,7 @@ def _row(
         *(_value(one["values"].get(name, "")) for name in values),
         one["outcome"],
         one["exit_code"],
-        duration(one["wall_seconds"]),
+        runtime(one["wall_seconds"]),
         machine_name(one["cluster"], one["machine"]),
         *([amount(one["cost_share"])] if paid else []),
         *([shortened(" ".join(_files(one)), 40)] if kept else []),

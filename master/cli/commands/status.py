@@ -161,8 +161,10 @@ async def _under_masters(
     while True:
         try:
             async with reach(common) as client:
-                if lost < math.inf and not common.quiet:
-                    print("bats: a master is there again.", file=sys.stderr, flush=True)
+                if lost < math.inf:
+                    await _bags(client)  # it answers, and does not merely begin or end
+                    if not common.quiet:
+                        print("bats: a master is there again.", file=sys.stderr, flush=True)
                 found, lost = True, math.inf
                 return await seen(client)
         except UnreachableError as error:

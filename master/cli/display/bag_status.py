@@ -11,6 +11,7 @@ from bats.master.cli.display.formatting import (
     count,
     duration,
     printable,
+    runtime,
     shortened,
 )
 
@@ -234,7 +235,7 @@ def cluster_lines(facts: Status) -> list[str]:
         if one["leaving"]:
             said += f", {one['leaving']} leaving"
         if one["known"]:
-            said += f", a task takes {duration(one['mean_seconds'])} ({one['known']:,} known)"
+            said += f", a task takes {runtime(one['mean_seconds'])} ({one['known']:,} known)"
         if one["set_aside"]:
             said += f", set aside: {one['set_aside']}"
         lines.append(said)

@@ -27,6 +27,13 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def runtime(seconds: float | None) -> str:
+    """The duration of a task, which may be of milliseconds: `2 ms`."""
+    if seconds and seconds < 0.1:
+        return f"{max(1, round(1000 * seconds))} ms"
+    return duration(seconds)
+
+
 def amount(value: Any, currency: str = "$") -> str:
     return "–" if value is None else show(Money(value), currency)
 

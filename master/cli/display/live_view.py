@@ -23,7 +23,7 @@ from bats.master.cli.display.bag_status import (
     told_line,
     waiting_words,
 )
-from bats.master.cli.display.formatting import amount, count, duration
+from bats.master.cli.display.formatting import amount, count, duration, runtime
 from bats.master.cli.display.offers import offers
 
 _PHASES: Final = "▁▂▃▄▅▆▇█"  # eighths of an ATU that are told apart
@@ -191,7 +191,7 @@ def _clusters(status: Status) -> RenderableType:
             f"{one['machines']}{leaving}",
             str(one["planned"]),
             str(sum(m["running"] for m in mine)),
-            duration(one["mean_seconds"] or None),
+            runtime(one["mean_seconds"] or None),
             amount(sum(m["cost"] for m in mine), currency),
             Text(one["set_aside"] or _phases(mine, status["now"], one["atu_seconds"])),
         )
