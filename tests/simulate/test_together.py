@@ -151,6 +151,20 @@ def test_the_one_free_machine_there_is_serves_all_bags_at_once() -> None:
         assert [again.handle(event, at) for at, event in events] == one.history.commands
 
 
+def test_a_bag_that_samples_has_a_slot_of_the_free_machine_at_once_though_others_have_all() -> None:
+    kinds = (replace(PAID, max_machines=2), replace(FREE, max_machines=1, slots=2))
+    settings = Settings(80, kinds, money("2"), seed=1)
+    bags = [Submission(settings, lambda _t, _c: 5.0, at) for at in (0.0, 20.0)]
+    world = Together(bags, check=True, keep_events=True)
+    world.run(until=40.0)
+    assert world.bags[B].history.records, "a task of the second has ended"
+    world.run()
+    for of, one in zip(bags, world.bags.values(), strict=True):
+        assert one.engine.run.outcome is BagOutcome.COMPLETE
+        again = Engine(one.settings, of.runtimes)
+        assert [again.handle(e, at) for at, e in one.history.events] == one.history.commands
+
+
 @pytest.mark.parametrize("seconds", [100.0, 5_000.0])
 def test_a_task_on_a_free_machine_whose_bag_has_ended_runs_to_its_end(seconds: float) -> None:
     """Then the machine goes, and the other bag starts its own."""

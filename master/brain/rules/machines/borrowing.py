@@ -56,6 +56,8 @@ def fitting(run: Run, machines: Sequence[tuple[int, float]]) -> list[bool]:
     """True for each where a task of this bag should end, of kinds that are lent until then."""
     if not run.tasks.ready or not _may_borrow(run):
         return [False] * len(machines)
+    if run.phase is Phase.SAMPLING:  # it learns from what serves it as its own would
+        return [math.isinf(until) for _, until in machines]
     latest = _ends_itself(run)
     return [_fits(run, cluster, min(until, latest)) for cluster, until in machines]
 
@@ -84,7 +86,7 @@ def _ends_itself(run: Run) -> float:
 def _may_borrow(run: Run) -> bool:
     asks = run.phase is Phase.CHOOSING and run.settings.rule == ASK
     return (
-        run.phase in (Phase.CHOOSING, Phase.EXECUTING)
+        run.phase in dispatch.BUSY_PHASES
         and run.pause is None
         and not asks
         and replicating.rules(run) is None
