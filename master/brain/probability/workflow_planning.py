@@ -99,28 +99,14 @@ def fastest(
     problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star, looks: int = LOOKS
 ) -> WorkflowPlan | None:
     """The plan of the least expected makespan that keeps the budget with the chance asked for."""
-    planning = _Planning.of(problem, judge)
-    return planning.nearest(
-        looks,
-        planning.candidates(search, problem.budget, by_cost=False),
-        float(problem.budget),
-        lambda rough: (rough.seconds, rough.cost),
-        lambda out: (out.seconds, out.cost),
-    )
+    return _Planning.of(problem, judge).best(search, looks, problem.budget, by_cost=False)
 
 
 def cheapest(
     problem: WorkflowProblem, judge: Judge = PROB, search: Search = a_star, looks: int = LOOKS
 ) -> WorkflowPlan | None:
     """The plan of the least expected cost that keeps the deadline with the chance asked for."""
-    planning = _Planning.of(problem, judge)
-    return planning.nearest(
-        looks,
-        planning.candidates(search, problem.deadline_seconds, by_cost=True),
-        problem.deadline_seconds,
-        lambda rough: (rough.cost, rough.seconds),
-        lambda out: (out.cost, out.seconds),
-    )
+    return _Planning.of(problem, judge).best(search, looks, problem.deadline_seconds, by_cost=True)
 
 
 @dataclass(slots=True)
@@ -146,6 +132,20 @@ class _Planning:
             1 if judge.certain else runs, problem.seed,
         )  # fmt: skip
         return cls(problem, judge, by_stage, world)
+
+    def best(
+        self, search: Search, looks: int, limit: float, *, by_cost: bool
+    ) -> WorkflowPlan | None:
+        """The least time within money, or the least money within time."""
+
+        def counted(rough: Rough) -> tuple[float, float]:
+            return (rough.cost, rough.seconds) if by_cost else (rough.seconds, rough.cost)
+
+        def seen(out: Outcomes) -> tuple[Floats, Floats]:
+            return (out.cost, out.seconds) if by_cost else (out.seconds, out.cost)
+
+        found = self.candidates(search, limit, by_cost=by_cost)
+        return self.nearest(looks, found, float(limit), counted, seen)
 
     def candidates(self, search: Search, limit: float, *, by_cost: bool) -> list[Rough]:
         """Plans worth a close look: the best of the search within rows of limits.
