@@ -114,3 +114,14 @@ def test_beside_a_longer_branch_a_better_part_gains_nothing() -> None:
 
 def test_a_task_alone_is_its_own_combination() -> None:
     assert isinstance(preprocessed([[]]), Task)
+
+
+def test_what_cannot_be_meant_is_refused_in_a_sentence() -> None:
+    took = from_samples([31.0, 28.5, 44.0])
+    assert repr(took) == "Histogram(mean 34.5; 10 % 28.5, 50 % 31, 90 % 44)"
+    with pytest.raises(ValueError, match="1 of 2 samples"):
+        from_samples([1.0, float("nan")])
+    with pytest.raises(ValueError, match="Task 1 waits for 5"):
+        preprocessed([[], [5]])
+    with pytest.raises(ValueError, match="'fast'; those that are known: 'slow'"):
+        Evaluation({"slow": took}).of(preprocessed([[], [0]]), lambda task: "fast")

@@ -109,6 +109,9 @@ class Evaluation:
         if isinstance(key, _Stretched):
             return self._computed(key.key).scaled(key.by)
         if not isinstance(key, _Parts):
+            if key not in self._runtimes:
+                known = ", ".join(map(repr, list(self._runtimes)[:5])) or "none"
+                raise ValueError(f"No runtime is known of {key!r}; those that are known: {known}.")
             return self._runtimes[key]
         if key not in self._known:
             powers = [

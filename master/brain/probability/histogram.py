@@ -32,6 +32,12 @@ class Histogram:
 
     points: Floats
 
+    def __repr__(self) -> str:
+        low, middle, high = (self.quantile(share) for share in (0.1, 0.5, 0.9))
+        return (
+            f"Histogram(mean {self.mean:.4g}; 10 % {low:.4g}, 50 % {middle:.4g}, 90 % {high:.4g})"
+        )
+
     @property
     def mean(self) -> float:
         return float(self.points @ WEIGHTS)
@@ -88,6 +94,9 @@ def from_samples(samples: ArrayLike) -> Histogram:
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
         raise ValueError("A histogram needs at least one sample.")
+    if not np.isfinite(values).all():
+        wrong = int((~np.isfinite(values)).sum())
+        raise ValueError(f"{wrong} of {values.size} samples are no finite numbers: leave them out.")
     return from_weighted(values, np.full(values.size, 1.0))
 
 

@@ -41,6 +41,12 @@ def preprocessed(
     parents: Parents, source: int | None = None, target: int | None = None
 ) -> Combination:
     """The combination of what lies between two tasks, both with it: made once per structure."""
+    for task, ones in enumerate(parents):
+        for one in ones:
+            if not 0 <= one < len(parents):
+                raise ValueError(
+                    f"Task {task} waits for {one}, but there are tasks 0 to {len(parents) - 1}."
+                )
     kept = set(range(len(parents)))
     if target is not None:
         kept &= _reached([target], parents)
