@@ -7,7 +7,7 @@ from bats.common.capacity.resources import Resources
 from bats.common.messages import AttemptId, BagId, BagSpec, MachineId, TaskId
 from bats.common.records import dataclass
 
-_DRIFT: Final = 1e-4  # what one computer's clock may gain on another's
+_STAMP_SECONDS: Final = 30.0  # for which a worker's stamp is preferred to later ones
 
 Kind = tuple[int, TaskId | None]
 """The step of a task, and the task itself if it is brought files that no other is."""
@@ -98,12 +98,13 @@ class Worker:
         self.sealed = 0  # letters that wait until what they say is durable
 
     def tells_clock(self, stamp: float, now: float) -> None:
-        """Keep the stamp that was least under way, as far as clocks do not drift apart.
+        """Keep the stamp that was least under way of those that came in the last half minute.
 
-        Leases count from it. One that was long under way would make them that much shorter.
+        Leases count from it. One that was long under way would make them that much shorter; one of
+        long ago would make them longer, if the machine was paused since and its clock with it.
         """
-        aged = (now - self.stamped_at) * _DRIFT
-        if not self.stamp or stamp - now >= self.stamp - self.stamped_at - aged:
+        old = now - self.stamped_at > _STAMP_SECONDS
+        if not self.stamp or old or stamp - now >= self.stamp - self.stamped_at:
             self.stamp, self.stamped_at = stamp, now
 
     def since_stamp(self, seconds: float, now: float) -> tuple[float, float]:
@@ -113,7 +114,7 @@ class Worker:
         """
         if not self.stamp:
             return seconds, 0.0
-        return seconds + (now - self.stamped_at) * (1 - _DRIFT), self.stamp
+        return seconds + now - self.stamped_at, self.stamp
 
     @property
     def awaits_word(self) -> bool:
