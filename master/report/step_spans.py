@@ -10,6 +10,7 @@ from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.views.told.view import StepView
 from bats.master.report.svg import Drawing, duration
 from bats.master.store.reader import Reader
+from bats.master.sweep.workflow.drawing import facts_of
 
 _ROW: Final = 22
 _MOST: Final = 60  # steps that are drawn
@@ -122,3 +123,54 @@ def drawing(steps: Sequence[StepSpan], width: int) -> str:
             kind = "task" if step.on_path else "copy"
             drawn.rectangle(_NAMES + step.first * scale, row * _ROW + 4, length, 14, kind, said)
     return drawn.text()
+
+
+_LANE: Final = 9  # from one way to the next, and of a step from the edge
+_MOST_LANES: Final = 8
+
+
+def order_drawn(graph: Graph, width: float) -> str:
+    """A line for each step, each below those that it waits for, with ways from these to it.
+
+    The ways from one step share a lane; one for all tasks of a step is thick.
+    """
+    facts = sorted(facts_of(graph), key=lambda one: one["depth"])[:_MOST]
+    row = {one["name"]: k for k, one in enumerate(facts)}
+    ways = [
+        (row[link["step"]], row[one["name"]], link["pairs"] is None)
+        for one in facts
+        for link in one["after"]
+        if link["step"] in row and link["step"] != one["name"]  # tasks that wait for one another
+    ]
+    lane = _lanes([(before, behind) for before, behind, _ in ways])
+    left = _LANE * (max(lane.values(), default=0) + 2.0)
+    drawn = Drawing(width, _ROW * len(facts), "The steps and what each waits for")
+    for before, behind, every in ways:
+        x = left - _LANE * (lane[before] + 1)
+        top, bottom = before * _ROW + 13.0, behind * _ROW + 9.0
+        kind = "way every" if every else "way"
+        drawn.path([(left, top), (x, top), (x, bottom), (left, bottom)], kind)
+    for k, one in enumerate(facts):
+        waits = ", ".join(
+            f"all of {link['step']}" if link["pairs"] is None else link["step"]
+            for link in one["after"]
+        )
+        drawn.dot(left, k * _ROW + 11, 4, "use-task", f"{one['name']}: after {waits or 'nothing'}")
+        tasks = f"{one['tasks']:,} task{'s' if one['tasks'] != 1 else ''}"
+        drawn.words(left + 10, k * _ROW + 15, f"{one['name'][:30]}  · {tasks}")
+    return drawn.text()
+
+
+def _lanes(ways: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The lane of each step's ways, short ones first; while there are enough, none share one."""
+    reach: dict[int, int] = {}
+    for before, behind in ways:
+        reach[before] = max(reach.get(before, before), behind)
+    taken: list[set[int]] = [set() for _ in range(_MOST_LANES)]
+    found = {}
+    for before in sorted(reach, key=lambda one: (abs(reach[one] - one), one)):
+        rows = set(range(before, reach[before]))
+        free = (k for k, used in enumerate(taken) if not used & rows)
+        found[before] = next(free, _MOST_LANES - 1)
+        taken[found[before]] |= rows
+    return found

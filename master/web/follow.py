@@ -19,6 +19,7 @@ from bats.master.queries.chronicle import MOST_SPANS, Chronicle, tasks_from
 from bats.master.report.charts import histogram, money, progress, runtimes_by_cluster, scatter
 from bats.master.report.promise_chart import costs, ends
 from bats.master.report.renting import of_others, rented, spending
+from bats.master.report.step_spans import order_drawn
 from bats.master.report.timeline import timeline
 from bats.master.report.value_plot import is_number, value_plot
 from bats.master.service.api.answering import Service
@@ -103,6 +104,7 @@ class Drawings:
         runtimes = runtimes_by_cluster(there, chronicle)
         return {
             "timeline": timeline(there, chronicle, moment.running, now, width, currency),
+            "order": order_drawn(bag.sweep.graph, half) if bag.sweep.graph else "",
             "progress": progress(chronicle, bag.sweep.count, now, half),
             "money": money(spending(machines), moment.limit, now, half, currency),
             "ends": ends(moment.promises, now, moment.ended_at, half),

@@ -1,12 +1,15 @@
 """Drawings say what they show, and no words hide others."""
 
 import re
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bats.master.brain.protocol.graph import Step, graph
 from bats.master.report.charts import scatter
+from bats.master.report.step_spans import order_drawn
 from bats.master.report.svg import duration
 from bats.master.report.value_plot import value_plot
 
@@ -64,3 +67,21 @@ def test_numbers_below_a_plot_do_not_touch(width: int):
 def test_short_times_are_told_in_units_that_fit_them():
     told = [duration(seconds) for seconds in (0, 4.7e-5, 0.0006, 0.015, 0.0994, 0.25, 12.0)]
     assert told == ["0 s", "47 µs", "600 µs", "15 ms", "99.4 ms", "0.25 s", "12 s"]
+
+
+def test_the_order_of_steps_is_drawn_with_a_way_from_each_to_what_waits_for_it() -> None:
+    steps = [Step("gather", 1), Step("prepare", 2), Step("sim<1>", 4)]
+    of = graph(steps, [(1, 3), (2, 4)], [(1, 0), (2, 0)])
+    drawn = order_drawn(of, 280)
+    svg = fromstring(drawn)
+    names = [one.text or "" for one in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert names == ["prepare  · 2 tasks", "sim<1>  · 4 tasks", "gather  · 1 task"]
+    ways = [one.get("class") for one in svg.iter("{http://www.w3.org/2000/svg}path")]
+    assert sorted(map(str, ways)) == ["way", "way every", "way every"]
+    assert "sim&lt;1&gt;: after prepare" in drawn
+
+
+def test_tasks_of_a_step_that_wait_for_one_another_draw_no_way_to_itself() -> None:
+    drawn = order_drawn(graph([Step("task", 3)], [(0, 1), (1, 2)]), 280)
+    assert "<path" not in drawn
+    assert "task  · 3 tasks" in drawn

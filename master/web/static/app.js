@@ -10,7 +10,7 @@ const ENDED_MS = 5000; // a bag that has ended may be retried, or another begin
 const DRAWINGS_MS = 3000;
 const LISTED_MS = 2000;
 const MOST_DECISIONS = 500;
-const DRAWN = ["timeline", "progress", "money", "ends", "costs", "scatter"];
+const DRAWN = ["order", "timeline", "progress", "money", "ends", "costs", "scatter"];
 
 const state = { bag: null, decisions: 0, drawn: 0, drawing: false, seen: "", results: -1, listed: 0, bags: "" };
 
