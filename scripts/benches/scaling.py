@@ -1,5 +1,9 @@
-"""Scalers in virtual time: seconds of a call with many tasks present, and tasks a second."""
+"""Scalers in virtual time: seconds of a call with many tasks present, and tasks a second.
 
+And live, at so many slots as a large pool has: how long one waits for its next task.
+"""
+
+import asyncio
 import time
 from functools import partial
 from typing import Final
@@ -17,12 +21,16 @@ from bats.master.brain.scaling.scaler import Kind
 from bats.master.brain.scaling.scalers import SCALERS, WITH_BUDGET, placing, scaler
 from bats.master.simulate.workflows.elastic_run import Coming, run_elastic
 from bats.master.simulate.workflows.scientific import montage
+from benches.world import finish, numbered, world
 
 WORKFLOWS, TASKS = 100, 1000
 MACHINES: Final = 50
 INTERVAL: Final = 30.0
 MOST_SECONDS: Final = 0.05
 LEAST_RATE: Final = 10_000.0
+SLOTS: Final = 1000
+TASK_SECONDS: Final = 5.0
+JOINED_SECONDS: Final = 120.0
 
 
 def run(report: Report, *, quick: bool) -> None:
@@ -41,6 +49,28 @@ def run(report: Report, *, quick: bool) -> None:
     rate = tasks / (time.perf_counter() - began)
     report.bar("react: tasks a second in virtual time", f"≥ {LEAST_RATE:,.0f}", rate,
                rate >= LEAST_RATE)  # fmt: skip
+    slots = 50 if quick else SLOTS
+    waits = sorted(next_tasks(slots, 3 * slots))
+    middle, slow = (1000 * waits[len(waits) * share // 100] for share in (50, 99))
+    name = f"{slots:,} slots: from a result to the next task, ms"
+    report.bar(name, MOST_SECONDS * 1000, middle, middle < MOST_SECONDS * 1000)
+    report.figure(f"{name}, slowest of a hundred", None, slow, "ms")
+
+
+def next_tasks(slots: int, tasks: int) -> list[float]:
+    """Seconds from each result to the next order for its machine, of a master with real sockets."""
+
+    async def measure() -> list[float]:
+        with world() as here:
+            file = here.folder / "waits"
+            async with here.client() as client:
+                here.start_helper("slots_worker", str(slots), str(TASK_SECONDS), str(file))
+                here.wait_for_workers(slots, JOINED_SECONDS)
+                await asyncio.sleep(5)  # until all have been greeted
+                await finish(client, numbered("true", tasks))
+            return [float(line) for line in file.read_text().splitlines()]
+
+    return asyncio.run(measure())
 
 
 def pool_of(name: str) -> ElasticPool:
