@@ -30,6 +30,7 @@ class Machine:
     since: float | None = None  # paid since then; None: not asked for
     paid_until: float = 0.0
     starts_until: float = 0.0
+    in_the_way_until: float = 0.0  # one that was given up and is not gone yet
     task: Task | None = None
     sent: float = 0.0
     back: float = NEVER  # seconds from then; NEVER: silent or lost
@@ -84,7 +85,8 @@ class Twin:
         elif m.deadline <= up:
             m.task = None
             if m.back == NEVER and m.lost == NEVER:
-                self._gone(m, m.sent + m.deadline)
+                m.in_the_way_until = m.sent + m.deadline + m.pool.ending_seconds
+                self._gone(m, m.in_the_way_until)
             self._again(task)
         elif self.world.kills and task.done < NEVER:
             m.task = None
@@ -134,7 +136,7 @@ class Twin:
     def _give(self, m: Machine, queue: deque[Task], deadline: float) -> None:
         while queue and queue[0].done < NEVER:
             queue.popleft().queued = False
-        if m.task is not None or not queue:
+        if m.task is not None or not queue or self.now < m.in_the_way_until:
             return
         if m.since is not None and self.now > m.paid_until + STEP:
             self._gone(m, m.paid_until)  # it was idle and left

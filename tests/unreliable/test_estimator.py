@@ -49,6 +49,13 @@ def test_strategies_come_to_what_the_twin_comes_to(world: World, strategy: Strat
     _compare(world, strategy)
 
 
+def test_a_silent_machine_is_in_the_way_of_the_next_until_it_is_gone():
+    """It takes as long as a task to be sure of it and to end it."""
+    spot = Pool(SPREAD, 0.3, 3600.0, 120.0, reliability=0.7, ending_seconds=2000.0)
+    world = World(60, 8, spot, REAL.reliable, Billing.UPTIME, kills=True)
+    _compare(world, Strategy(2, 1000.0, 4000.0, 0.3))
+
+
 @pytest.mark.parametrize("name", STATIC)
 def test_static_strategies_come_to_what_the_twin_comes_to(name: str):
     _compare(PAPER, static(name, PAPER, 0.25, budget=200.0))

@@ -58,6 +58,7 @@ class Machine:
         "requested_at",
         "slots",
         "state",
+        "told_to_stop_at",
         "unwanted",
     )
 
@@ -71,6 +72,7 @@ class Machine:
         self.requested_at = requested_at
         self.charged_since: float | None = None
         self.joined_at: float | None = None
+        self.told_to_stop_at: float | None = None
         self.slots = offering.slots
         self.atus = 0  # reserved, the running one included
         self.entered = 0  # ATUs of lives that have ended

@@ -73,6 +73,8 @@ class ClusterState:
         "start_count",
         "start_failures",
         "start_seconds_sum",
+        "stop_count",
+        "stop_seconds_sum",
         "tried",
     )
 
@@ -92,6 +94,8 @@ class ClusterState:
         self.expired_at = 0.0  # when a lease last ended before its machine had joined
         self.start_count = 0
         self.start_seconds_sum = 0.0
+        self.stop_count = 0
+        self.stop_seconds_sum = 0.0
         self.boot_seconds_sum = 0.0
 
     @property
@@ -101,6 +105,11 @@ class ClusterState:
     @property
     def start_seconds(self) -> float:
         return self.start_seconds_sum / self.start_count if self.start_count else 0.0
+
+    @property
+    def stop_seconds(self) -> float:
+        """From the word to stop until a machine is gone, on average."""
+        return self.stop_seconds_sum / self.stop_count if self.stop_count else 0.0
 
     @property
     def boot_seconds(self) -> float:

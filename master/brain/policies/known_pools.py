@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bats.common.messages import TaskId
 from bats.common.money import UNITS
 from bats.master.brain.learning.losses import Losses, reliability_with_earlier
-from bats.master.brain.policies.two_pools import LATE, T_ur, most_reliable
+from bats.master.brain.policies.two_pools import LATE, T_ur, grace_seconds, most_reliable
 from bats.master.brain.unreliable.notation import ALL
 from bats.master.brain.unreliable.pools import Billing, Found, Pool, Situation, World
 from bats.master.brain.unreliable.reliability import reliability
@@ -106,7 +107,10 @@ def _known(run: RunView, *, in_course: bool) -> KnownPools | None:
     found = _situation(run, lately) if in_course else None
     each = 1 if best is None else best.offering.slots
     hazard = run.hazard(*(c.index for c in unreliable))
-    unreliable_pool = _pool(many, turnaround, ahead, 3600 * hazard)
+    unreliable_pool = replace(
+        _pool(many, turnaround, ahead, 3600 * hazard),
+        ending_seconds=grace_seconds(run) + many.stop_seconds,
+    )
     return KnownPools(
         World(
             run.tasks.unfinished or len(run.tasks),

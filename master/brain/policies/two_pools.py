@@ -39,6 +39,11 @@ LEAST: Final = 5
 PATIENCE: Final = 0.05
 """Of the time to a deadline: so long a first unreliable machine is waited for, and so long before
 it reliable ones are to be done."""
+GRACE_SECONDS: Final = (2.0, 30.0)
+"""The time that a machine has to end what it is told to end; then it is held to be lost.
+
+As long as a quarter of a task, but no less and no more than that.
+"""
 _NEARLY: Final = 1e-6  # of a task, that is a whole one
 UNKNOWN_SECONDS: Final = 3600.0
 """T_ur, as long as nothing is known."""
@@ -263,6 +268,11 @@ def _tasks_until(until: float, now: float, machine: MachineView, seconds: float)
     rests = [max(0.0, seconds - (now - a.ordered_at)) for a in machine.active.values()]
     rests += [0.0] * (machine.slots - len(rests))
     return sum(max(0, math.floor((until - now - rest) / seconds + _NEARLY)) for rest in rests)
+
+
+def grace_seconds(run: RunView) -> float:
+    least, most = GRACE_SECONDS
+    return min(most, max(least, T_ur(run) / 4))
 
 
 def T_ur(run: RunView) -> float:  # noqa: N802 (the paper's letter)

@@ -43,6 +43,7 @@ class Pool:
     start_seconds: float = 0.0  # from asking for a machine to its first task; it is paid meanwhile
     reliability: float = 1.0  # γ
     hazard_per_hour: float = 0.0  # of a machine that works, to be lost, and that is told
+    ending_seconds: float = 0.0  # from giving a silent machine up until it is gone; it is paid
 
     def __post_init__(self) -> None:
         if not self.turnaround or min(self.turnaround) <= 0:
@@ -111,12 +112,16 @@ class Fates(NamedTuple):
     lost: Floats  # until its machine is lost and that is told; NEVER
     silent: NDArray[np.bool_]  # its machine does not come back from it and nobody tells
 
-    def by(self, deadline: Floats | float) -> Instances:
-        """The same with a deadline for each: later results are not taken."""
+    def by(self, deadline: Floats | float, ending_seconds: float) -> Instances:
+        """The same with a deadline for each: later results are not taken.
+
+        A machine that does not answer to that is in the way of another until it is gone.
+        """
         back = np.where(self.back < deadline, self.back, NEVER)
         lost = (self.back == NEVER) & (self.lost < deadline)
         told = np.where(lost, self.lost, NEVER)
-        end = np.minimum(np.minimum(back, told), deadline)
+        given_up = deadline + np.where(self.silent, ending_seconds, 0.0)
+        end = np.minimum(np.minimum(back, told), given_up)
         machine = np.where(lost, LOST, np.where(self.silent, SILENT, ALIVE)).astype(np.int8)
         return Instances(back, told, end, machine)
 
@@ -126,7 +131,7 @@ class Instances(NamedTuple):
 
     back: Floats
     told: Floats  # until it is told that nothing will come; NEVER if only the deadline tells
-    end: Floats  # until nobody waits for it any more
+    end: Floats  # until its machine, or another in its place, may have the next
     machine: NDArray[np.int8]  # the state that it leaves its machine in
 
 

@@ -129,7 +129,7 @@ class _Tails:
         self.cost[rows[late]] += pool.start(rows[late], best[late], at[late])
         rows, task, best, at, new = rows[sent], task[sent], best[sent], at[sent], new[sent]
         deadline = NEVER if reliable else self.D[rows]
-        instances = self.drawn[pool.pool].take(len(rows)).by(deadline)
+        instances = self.drawn[pool.pool].take(len(rows)).by(deadline, pool.pool.ending_seconds)
         self.cost[rows] += pool.send(rows, best, at, new, task, instances)
         better = at + instances.back < self.result[rows, task]
         result = np.where(better, at + instances.back, self.result[rows, task])

@@ -148,7 +148,7 @@ class _Phase:
         reliable = machine.pool is self.world.reliable
         share = 1.0 if reliable or self.world.found is None else self.world.found.lately
         deadline = NEVER if reliable else max(self.world.throughput_deadline, ago)
-        drawn = machine.pool.rest(self.rng, ago, share).by(deadline)
+        drawn = machine.pool.rest(self.rng, ago, share).by(deadline, machine.pool.ending_seconds)
         back, told, end = (float(part[0]) - ago for part in drawn[:3])
         machine.state = int(drawn.machine[0])
         self.sent[task], self.back[task], self.told[task] = -ago, back, told
@@ -221,7 +221,7 @@ class _Phase:
         drawn = self.drawn.setdefault(reliable, deque())
         if not drawn:
             deadline = NEVER if reliable else self.world.throughput_deadline
-            fates = pool.draw(self.rng, _DRAWN).by(deadline)
+            fates = pool.draw(self.rng, _DRAWN).by(deadline, pool.ending_seconds)
             drawn.extend(zip(*(part.tolist() for part in fates), strict=True))
         return drawn.popleft()
 
@@ -271,7 +271,7 @@ def _stretch(world: World, strategy: Strategy, tasks: int, rng: Generator) -> tu
         if pool is None or not count:
             continue
         deadline = NEVER if pool is world.reliable else world.throughput_deadline
-        drawn = pool.draw(rng, 20_000).by(deadline)
+        drawn = pool.draw(rng, 20_000).by(deadline, pool.ending_seconds)
         returned = drawn.back < NEVER
         lost = float(np.mean(drawn.machine != ALIVE))
         each = float(np.mean(drawn.end)) + lost * pool.start_seconds

@@ -43,6 +43,7 @@ def stop(run: Run, machine: Machine, reason: str) -> None:
     if machine.state in (MachineState.STOPPING, MachineState.GONE):
         return
     machine.move(MachineState.STOPPING)
+    machine.told_to_stop_at = run.now
     run.pool.hungry.pop(machine.id, None)
     run.pool.idle.pop(machine.id, None)
     run.out.append(StopMachine(machine.id, reason))
@@ -56,6 +57,7 @@ def take_back(run: Run, machine: Machine, unpaid_since: float | None) -> bool:
     if not run.ledger.reserve(machine.id, charge_atus(offering, term)):
         return False
     machine.move(MachineState.SILENT)
+    machine.told_to_stop_at = None
     machine.atus, machine.nr, machine.charged_since = term, 0, unpaid_since
     machine.leaving, machine.draining = False, ""
     run.pool.add(machine)

@@ -145,6 +145,9 @@ def gone(run: Run, event: Gone) -> None:
     machine.move(MachineState.GONE)
     run.pool.forget(machine)
     hiring.settle(run, machine, event.at)
+    if machine.told_to_stop_at is not None:
+        c.stop_count += 1
+        c.stop_seconds_sum += run.now - machine.told_to_stop_at
     if not asked and run.phase in dispatch.BUSY_PHASES:
         why = event.detail or event.cause.value
         run.say(f"{machine.name} is gone: {why}")

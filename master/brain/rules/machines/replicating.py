@@ -1,7 +1,6 @@
 """Two pools: the unreliable one is held at its size, and what is late there is given up."""
 
 import math
-from typing import Final
 
 from bats.common.units import in_words
 from bats.master.brain.books.instances import Choice
@@ -11,17 +10,11 @@ from bats.master.brain.books.state import Run
 from bats.master.brain.books.taskbook import Attempt, TaskState
 from bats.master.brain.policies.known_pools import weighing
 from bats.master.brain.policies.replication import Pools
-from bats.master.brain.policies.two_pools import UNTIL_WEIGHED, T_ur
+from bats.master.brain.policies.two_pools import UNTIL_WEIGHED, grace_seconds
 from bats.master.brain.protocol.commands import KillTask, Weigh
 from bats.master.brain.protocol.events import Preferred, Weighed
 from bats.master.brain.rules.machines import hiring
 from bats.master.brain.unreliable.notation import read
-
-GRACE_SECONDS: Final = (2.0, 30.0)
-"""The time that a machine has to end what it is told to end; then it is held to be lost.
-
-As long as a quarter of a task, but no less and no more than that.
-"""
 
 
 def rules(run: Run) -> Pools | None:
@@ -143,13 +136,8 @@ def next_at(run: Run) -> float:
 
 def _over_at(run: Run, pools: Pools, machine: Machine, attempt: Attempt) -> float:
     if attempt.given_up_at is not None:
-        return attempt.given_up_at + _grace_seconds(run)
+        return attempt.given_up_at + grace_seconds(run)
     return pools.deadline_at(run, machine, attempt)
-
-
-def _grace_seconds(run: Run) -> float:
-    least, most = GRACE_SECONDS
-    return min(most, max(least, T_ur(run) / 4))
 
 
 def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
@@ -164,7 +152,7 @@ def _give_up(run: Run, pools: Pools, machine: Machine) -> None:
             elif run.now >= pools.deadline_at(run, machine, attempt):
                 attempt.given_up_at = run.now
                 run.out.append(KillTask(machine.id, attempt.task, attempt.attempt))
-        elif run.now >= attempt.given_up_at + _grace_seconds(run):
+        elif run.now >= attempt.given_up_at + grace_seconds(run):
             run.say(f"{machine.name} does not answer any more")
             hiring.stop(run, machine, "does not answer any more")
             return
