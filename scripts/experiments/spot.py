@@ -15,7 +15,11 @@ from typing import Final
 
 from bats.common.messages import BagId
 from bats.common.money import UNITS
-from bats.master.brain.protocol.events import Weighed
+from bats.master.bag import read_bag
+from bats.master.brain.books.instances import Choice
+from bats.master.brain.engine import Engine
+from bats.master.brain.protocol.events import Event, Weighed
+from bats.master.store.reader import Reader
 
 from . import lab, user
 from .options import Options
@@ -27,6 +31,7 @@ MACHINES: Final = 20
 RELIABLE: Final = 6
 RUNS: Final = 10  # of each share
 TASK_SECONDS: Final = 2.0
+REPLACED_SECONDS: Final = 3.0  # till a silent machine is held to be lost, is gone and another works
 SPREAD: Final = 0.3  # of log runtimes
 RATE: Final = 0.002  # of a second
 DEAR: Final = 0.02
@@ -54,8 +59,9 @@ class Case:
     @property
     def budget(self) -> float:
         """Half as much again as the machines' time that the results should take, and a tail."""
-        busy = TASK_SECONDS * (self.share + 4 * (1 - self.share)) / self.share
-        return 1.5 * (self.tasks * busy * RATE + MACHINES * TASK_SECONDS * DEAR)
+        lost = 4 * TASK_SECONDS + REPLACED_SECONDS
+        busy = (TASK_SECONDS * self.share + lost * (1 - self.share)) / self.share
+        return round(1.5 * (self.tasks * busy * RATE + MACHINES * TASK_SECONDS * DEAR), 2)
 
     @property
     def clouds_file(self) -> str:
@@ -141,17 +147,30 @@ def _bag(case: Case, state: Path, number: int, seed: int) -> Run:
     live = lab.read(state, BagId(number), [], "", [])
     if not live.tasks:
         raise RuntimeError(f"`bats run` ended with {said.returncode}:\n{said.stdout.decode()}")
-    looks = [(at, event) for at, event in live.journal if isinstance(event, Weighed)]
+    told = _told(state, BagId(number), live.journal)
     known = {m.id: m.offering.name for m in live.account.machines}
     return Run(
         case,
         live.account.view.done,
         live.seconds,
         live.dollars,
-        tuple((at + event.seconds, event.cost / UNITS) for at, event in looks if event.strategy),
-        next((event.strategy for _, event in reversed(looks)), ""),
+        tuple((one.seconds, one.cost / UNITS) for one in told),
+        told[-1].written.text if told else "",
         sum(known.get(task.machine) == "sure" for task in live.tasks),
     )
+
+
+def _told(state: Path, number: BagId, events: Sequence[tuple[float, Event]]) -> list[Choice]:
+    """What the bag told at each look, by the brain that told it."""
+    with Reader(state) as reader:
+        engine = Engine(read_bag(reader, number).settings)
+    told = []
+    for at, event in events:
+        engine.handle(event, at)
+        weighed = engine.run.instances.weighed
+        if isinstance(event, Weighed) and event.strategy and weighed is not None:
+            told.append(weighed)
+    return told
 
 
 _WORDS: Final = (

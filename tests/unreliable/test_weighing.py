@@ -5,13 +5,14 @@ from statistics import fmean
 
 import pytest
 from helpers.spot import Ran, Spot
-from helpers.workbench import Bench, settings
+from helpers.workbench import Bench, only, settings
 
 from bats.common.messages import MachineId
 from bats.common.money import money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.engine import replay
 from bats.master.brain.policies.known_pools import weighing
+from bats.master.brain.protocol.commands import Decided
 from bats.master.brain.protocol.events import Preferred, Silent, Weighed
 from bats.master.brain.protocol.journal import event_from, plain
 from bats.master.brain.unreliable.estimator import estimate
@@ -74,13 +75,32 @@ def test_the_strategy_that_the_user_prefers_stands_and_nothing_is_weighed_after_
     assert again.digest() == simulation.engine.digest()
 
 
-def test_a_strategy_that_is_preferred_while_others_are_weighed_is_not_outweighed():
+def _asked() -> Bench:
+    """A bag that has asked which strategy to go on with."""
     it = Bench(SPOT.settings("product"))
     it.begin()
-    it.run.instances.asked = weighing(SPOT.run("product").simulation.engine.run, "product")
+    simulation = SPOT.simulation("product")
+    simulation.run(until=weighed(SPOT.run("product"))[0][0] + 1.0)
+    it.run.instances.asked = weighing(simulation.engine.run, "product")
+    assert it.run.instances.asked is not None
+    return it
+
+
+def test_a_strategy_that_is_preferred_while_others_are_weighed_is_not_outweighed():
+    it = _asked()
     it(Preferred("AUR"), 1.0)
     it(Weighed("TRR", 10.0, money(1), 5, kept=True), 2.0)
     assert it.engine.strategy() == "AUR"
+
+
+def test_what_is_told_counts_from_when_it_was_asked_however_long_was_thought_about_it():
+    it = _asked()
+    it.run.instances.asked_at = 100.0
+    (decided,) = only(Decided, it(Weighed("TRR", 50.0, money(1), 5, kept=True), 120.0))
+    told = it.run.instances.weighed
+    assert told is not None
+    assert (told.seconds, told.at) == (150.0 - it.run.began_at, 100.0)
+    assert "the rest should take 30 s" in decided.words
 
 
 def test_a_replay_takes_the_answer_from_the_journal():

@@ -38,6 +38,7 @@ class Instances:
         "_on",
         "_open",
         "asked",
+        "asked_at",
         "busy_seconds",
         "fruitless",
         "given_up",
@@ -66,6 +67,7 @@ class Instances:
         self.waited_seconds = 0.0
         self.seen_at: float | None = None  # when last looked at; None: no task waited then
         self.asked: Weighing | None = None  # which strategy to go on with
+        self.asked_at = 0.0
         self.weighed: Choice | None = None  # the answer
         self.preferred: Written | None = None  # the user's word, which nothing else outweighs
         self._at = array("d")

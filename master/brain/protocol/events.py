@@ -172,7 +172,7 @@ class Foretold:
 class Weighed:
     """The answer to `Weigh`: the strategy to go on with, and what the whole bag comes to by it.
 
-    "" is none, for nothing that comes back would end the bag. `seconds` are from now on.
+    "" is none, for nothing that comes back would end the bag. `seconds` are from when it was asked.
     """
 
     strategy: str

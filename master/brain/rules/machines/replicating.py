@@ -82,7 +82,7 @@ def ask(run: Run) -> None:
     if last is not None and (tail is None or last.at >= tail):
         return
     if (asked := weighing(run, pools.chosen_by)) is not None:
-        instances.asked = asked
+        instances.asked, instances.asked_at = asked, run.now
         run.out.append(Weigh(asked))
 
 
@@ -96,9 +96,10 @@ def weighed(run: Run, event: Weighed) -> None:
         written = read(event.strategy)
     else:  # nothing comes back: what was there goes on, and is not asked again
         written = last.written if last else read(UNTIL_WEIGHED)
-    took = run.now - run.began_at + event.seconds
-    instances.weighed = Choice(written, run.now, took, event.cost)
-    run.say(_in_words(run, event))
+    ends_at = instances.asked_at + event.seconds  # it may have been thought about for long
+    took = ends_at - run.began_at
+    instances.weighed = Choice(written, instances.asked_at, took, event.cost)
+    run.say(_in_words(run, event, max(0.0, ends_at - run.now)))
     run.pool.hungry.update(run.pool.idle)
 
 
@@ -110,13 +111,13 @@ def preferred(run: Run, event: Preferred) -> None:
     run.pool.hungry.update(run.pool.idle)
 
 
-def _in_words(run: Run, event: Weighed) -> str:
+def _in_words(run: Run, event: Weighed, rest_seconds: float) -> str:
     if not event.strategy:
         return "no strategy would end the bag: nothing comes back from its unreliable machines"
     limits = "" if event.kept else "; none of them would surely keep the limits given"
     return (
         f"strategy {event.strategy}, the best of {event.efficient}: the rest should take "
-        f"{in_words(event.seconds)}, all of the bag cost {run.shown(event.cost)}{limits}"
+        f"{in_words(rest_seconds)}, all of the bag cost {run.shown(event.cost)}{limits}"
     )
 
 
