@@ -30,7 +30,8 @@ from bats.master.service.transfer_times import TransferTimes
 from bats.master.store.reader import Reader
 from bats.master.store.rows import LearnedRow, packed
 
-LOOKED_AT: Final = 4096  # results of a bag for how processors and links differ
+LOOKED_AT: Final = 1024
+"""Results of a bag for how processors and links differ: the master does nothing else meanwhile."""
 FEWEST = 3  # tasks from which on a bag has something to tell
 
 
