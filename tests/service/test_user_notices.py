@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,21 @@ async def test_a_deadline_that_will_be_missed_is_told_before(
     assert "after its deadline" in late["words"]
     await becomes(client, bag, lambda status: status["done"] > 0)
     await client.ask("cancel", bag=bag)
+
+
+async def test_a_deadline_that_passes_while_nothing_can_begin_is_told(
+    client: Client, tmp_path: Path
+) -> None:
+    paid = [asdict(replace(free(), price=money("1")))]
+    spends = await client.ask("submit", sweep=sweep(1, "true"), offerings=paid, budget=money("5"))
+    await over(client, spends["bag"])
+    await client.ask("cap", amount=money("1.50"), period="day")
+    work = sweep(4, "true", notify=f"cat >> '{tmp_path}/mine'")
+    limits = {"deadline_seconds": 1.0, "budget": money("5")}
+    await client.ask("submit", sweep=work, offerings=paid, **limits)
+    (late,) = await comes(tmp_path / "mine", 1)
+    assert late["event"] == "late"
+    assert late["words"] == "its deadline has passed with 0 of 4 tasks done"
 
 
 async def test_what_waits_is_sent_before_the_master_ends(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Runner:
             bag.words = replayed.end.words
         told_by = dict.fromkeys(filter(None, (bag.sweep.notify, around.notify)))
         self._notifier = Notifier(
-            bag, self.engine, list(told_by), around.messenger, self._errands.note
+            bag, self.engine, list(told_by), around.messenger, self._errands.note, self.clock
         )
 
     @property
@@ -209,6 +209,7 @@ class Runner:
     def close(self) -> None:
         """Close a bag of which nothing more is expected."""
         self._errands.close()
+        self._notifier.close()
         self.change()
 
     def set_right(self) -> None:

@@ -1,5 +1,6 @@
 """Notices: which moments of a bag its user is told of, each once; what is told is plain data."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
@@ -58,6 +59,7 @@ class Notifier:
         commands: Sequence[str],
         messenger: Messenger,
         failed: Callable[[str], None],
+        clock: Callable[[], float],
     ) -> None:
         self._bag = bag
         self._engine = engine
@@ -65,7 +67,13 @@ class Notifier:
         self._messenger = messenger
         self._failed = failed
         self._notices = Notices(engine.headline())
+        self._clock = clock
         self._late, self._look_at = False, 0.0
+        self._passes: tuple[float, asyncio.TimerHandle] | None = None
+
+    def close(self) -> None:
+        if self._passes:
+            self._passes[1].cancel()
 
     def look(self, now: float) -> None:
         """After each event; a deadline is looked at only now and then."""
@@ -75,10 +83,22 @@ class Notifier:
         if seen.due_at is not None and now >= self._look_at:
             self._look_at = now + max(_LATE_LOOK_SECONDS, (seen.due_at - now) * _LATE_LOOK_SHARE)
             self._late = is_late(self._engine.view(now))
+            self._look_when_it_passes(seen.due_at, now)
         for matter in self._notices.news(seen, late=self._late):
             told = notice(matter, self._bag, seen, self._engine.view(now))
             for command in self._commands:
                 self._messenger.send(command, told, self._failed)
+
+    def _look_when_it_passes(self, due_at: float, now: float) -> None:
+        """Where nothing happens, as under a cap, nobody else would look."""
+        if due_at > now and (self._passes is None or self._passes[0] != due_at):
+            self.close()
+            later = asyncio.get_running_loop().call_later(due_at - now + 0.1, self._it_passes)
+            self._passes = due_at, later
+
+    def _it_passes(self) -> None:
+        self._passes, self._look_at = None, 0.0
+        self.look(self._clock())
 
 
 def matters(seen: Headline, *, late: bool) -> AbstractSet[Matter]:
@@ -89,7 +109,7 @@ def matters(seen: Headline, *, late: bool) -> AbstractSet[Matter]:
     if seen.phase is Phase.CHOOSING:
         return {Matter.CHOICE} if seen.offered else frozenset()  # else what is paid may do
     if seen.phase is not Phase.EXECUTING:
-        return frozenset()
+        return {Matter.LATE} if late and seen.phase is Phase.SAMPLING else frozenset()
     near = seen.budget is not None and seen.committed * 100 >= seen.budget * _NEAR_PERCENT
     so = {Matter.LATE: late, Matter.SHORT: seen.short_of_money, Matter.CAP: near}
     return {matter for matter, true in so.items() if true}
@@ -140,7 +160,9 @@ def _words(matter: Matter, bag: Bag, seen: Headline, view: RunView) -> str:
     if matter is Matter.ENDED and seen.outcome is not None:
         return f"{seen.outcome.value}: {bag.words}"
     if matter is Matter.LATE and view.deadline_at is not None:
-        late = max(0.0, view.now + (view.eta_seconds or 0.0) - view.deadline_at)
+        if view.eta_seconds is None:
+            return f"its deadline has passed with {view.done:,} of {view.total:,} tasks done"
+        late = max(0.0, view.now + view.eta_seconds - view.deadline_at)
         return f"at this pace it ends {late:.0f} s after its deadline"
     if matter is Matter.SHORT:
         left = "nothing" if view.left is None else show(view.left, currency)
