@@ -90,7 +90,7 @@ class Notifier:
                 self._messenger.send(command, told, self._failed)
 
     def _look_when_it_passes(self, due_at: float, now: float) -> None:
-        """Where nothing happens, as under a cap, nobody else would look."""
+        """Look again then: nobody else would where nothing happens, as under a cap."""
         if due_at > now and (self._passes is None or self._passes[0] != due_at):
             self.close()
             later = asyncio.get_running_loop().call_later(due_at - now + 0.1, self._it_passes)
