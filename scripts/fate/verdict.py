@@ -51,13 +51,11 @@ def run_seed(seed: int, undone: str = "", *, told: bool = False) -> Verdict:
         try:
             with FIXES[undone](world) if undone else nullcontext():
                 try:
-                    ended_at = world.run()
-                except Exception as error:
+                    violations = judge(world, world.run())
+                except Exception as error:  # also of books that cannot be replayed
                     violations = [f"the world ended: {error!r}"]
                     if told:
                         raise
-                else:
-                    violations = judge(world, ended_at)
             return Verdict(
                 seed, tuple(violations), world.steps, len(world.provider.machines), world.loop.now,
                 world.loans.counts,
