@@ -140,6 +140,22 @@ def test_how_machines_differed_in_earlier_bags_is_planned_with_where_nothing_ran
     assert wide[0] > 2 * narrow[0]
 
 
+def test_a_step_that_hardly_varies_is_planned_with_numbers_on_a_kind_that_varies() -> None:
+    run = where_ran(begun(3), {})
+    assert run.steps is not None
+    assert run.settings.graph is not None
+    for step in range(len(run.settings.graph.steps)):
+        for k in range(20):
+            if step % 2:
+                run.steps.add(step, 1, 600.0 * float(np.exp(k / 10)))
+            else:
+                run.steps.add(step, 0, 600.0 * (1 + 0.001 * (k % 3 - 1)))
+    problem = workflow_problem(run, run.planning_clusters())
+    assert problem is not None
+    means = [[kind.mean for kind in step] for step in problem.runtimes]
+    assert np.isfinite(means).all(), means
+
+
 def by_kind(kinds: list[tuple[int, ...]], tasks: int) -> ByKind:
     """Three tasks of each step."""
     return ByKind(random.Random(1), lambda task: task // 3, kinds).with_all(range(tasks))

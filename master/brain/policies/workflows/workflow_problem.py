@@ -139,7 +139,8 @@ def _spread(seconds: Histogram, more: float) -> Histogram:
     if not more or points[0] <= 0 or points[0] == points[-1]:
         return seconds
     logs = np.log(points)
-    variance = float(WEIGHTS @ logs**2 - (WEIGHTS @ logs) ** 2)
+    logs -= WEIGHTS @ logs  # a narrow step is stretched much: around 0, or exp overflows
+    variance = float(WEIGHTS @ logs**2)
     if variance <= 0:
         return seconds
     power = math.sqrt(max(variance + more, LEAST * variance) / variance)
