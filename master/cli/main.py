@@ -151,7 +151,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         done = bats.main(args=arguments, prog_name="bats", standalone_mode=False)
     except click.ClickException as error:
-        return _tell(_sentence(error), error.exit_code)
+        words = sys.argv[1:] if arguments is None else arguments
+        return _tell(_sentence(error, words), error.exit_code)
     except click.Abort:
         return _tell("interrupted.", INTERRUPTED)
     except KeyboardInterrupt:
@@ -178,12 +179,17 @@ def _tell(sentence: str, code: int) -> int:
     return code
 
 
-def _sentence(error: click.ClickException) -> str:
+def _sentence(error: click.ClickException, words: Sequence[str]) -> str:
     if isinstance(error, click.NoSuchOption):
         known = [name.lstrip("-") for name in error.possibilities or ()]
         name = error.option_name.lstrip("-")
-        if name[:1].isdigit():
-            return f"{error.option_name} is negative; write 0 or more. See `{_path(error)} --help`."
+        # Of a number that was read as an option click tells the first letter only.
+        number = next((one for one in words if one.startswith(error.option_name)), "")
+        if re.match(r"-\.?\d", number):
+            mend = "write 0 or more."
+            if _path(error) == "bats add":
+                mend = f"put `--` before it: bats add BAG -- {number}."
+            return f"{number} is negative; {mend} See `{_path(error)} --help`."
         near = _called_here(name, error.ctx) or get_close_matches(name, known, 1, _ALIKE)
         end = f"; did you mean --{near[0]}?" if near else "."
         return f"There is no option {error.option_name}{end} See `{_path(error)} --help`."

@@ -178,6 +178,16 @@ def test_the_steps_of_a_workflow_wait_for_one_another_and_have_runtimes_of_their
     assert own["runtimes"].endswith("gather: every task 10 min 0 s")
 
 
+def test_runtimes_of_a_workflow_that_was_run_serve_work_of_another_shape(user: User) -> None:
+    user.write("steps.toml", STEPS.replace("1:20", "1:3"))
+    user.bats("run", "steps.toml")
+    user.write("sweep.toml", 'command = "echo {n}"\n[grid]\nn = "1:50"\n')
+    user.write("larger.toml", STEPS)
+    for file, tasks in ("sweep.toml", 50), ("larger.toml", 22), ("steps.toml", 5):
+        facts = user.facts("simulate", file, "--bag", "last", *FEW)
+        assert (facts["tasks"], facts["cases"][-1]["finished_share"]) == (tasks, 1)
+
+
 def test_a_workflow_of_others_takes_as_long_as_recorded_and_needs_no_commands(user: User) -> None:
     tasks = [
         {"name": k, "id": k, "parents": up, "children": down, "type": "compute"}

@@ -188,7 +188,7 @@ def _wanted(
     before: Mapping[str, float] = {}
     bag: Bag | None = None
     if earlier:
-        bag, drawn, before = _of_bag(common, given["bag"])
+        bag, drawn, before = _of_bag(common, given["bag"], sweep)
     elif workflow is not None and written:
         drawn = of_steps(written, column, _steps(workflow))
     elif workflow is not None:
@@ -279,8 +279,18 @@ def _steps(work: "Workflow") -> "list[StepTasks]":
     return [StepTasks(step.name, step.count, _rows(step)) for step in work.steps]
 
 
-def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, Workload, dict[str, float]]":
-    """The bag, the runtimes of its tasks, and how fast its machines were."""
+def _sizes(workflow: "Workflow") -> dict[str, int]:
+    """The number of tasks of each step."""
+    return {step.name: step.count for step in workflow.steps}
+
+
+def _of_bag(
+    common: Common, wanted: int | str, work: "Work | None"
+) -> "tuple[Bag, Workload, dict[str, float]]":
+    """The bag, the runtimes of its tasks, and how fast its machines were.
+
+    Tasks of a workflow take as long as they did, if it is asked about with the same steps.
+    """
     from bats.master.bag import read_bag
     from bats.master.queries.question import find_bag
     from bats.master.simulate.given_runtimes import of_clusters
@@ -291,10 +301,15 @@ def _of_bag(common: Common, wanted: int | str) -> "tuple[Bag, Workload, dict[str
     with Reader(common.state) as reader:
         number = find_bag(reader, wanted)
         bag = read_bag(reader, number)
-        if isinstance(bag.sweep, Workflow):
-            found = reader.left_by(number, range(bag.sweep.count))
+        ran, asked = bag.sweep, work or bag.sweep
+        if (
+            isinstance(ran, Workflow)
+            and isinstance(asked, Workflow)
+            and _sizes(ran) == _sizes(asked)
+        ):
+            found = reader.left_by(number, range(ran.count))
             done = ((one.task, one.cluster, one.wall_seconds) for one in found)
-            return bag, *of_run(done, _steps(bag.sweep))
+            return bag, *of_run(done, _steps(ran))
         names = [row.cluster for row in reader.clusters(number)]
         return bag, *of_clusters({n: reader.runtimes(number, n) for n in names})
 
