@@ -1,7 +1,9 @@
 """Plans for workflows on rented machines, held against a loop over tasks and other numbers."""
 
+import gc
 import math
 import random
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
@@ -125,6 +127,20 @@ def test_a_step_wider_than_a_kind_has_machines_of_two_kinds_where_money_allows()
     of_plan = world.outcomes(lambda stage, place: plenty.on[stage][place])
     assert of_plan.seconds.mean() < 0.8 * of_fast.seconds.mean()
     assert little.seconds.mean > plenty.seconds.mean
+
+
+def test_a_plan_of_many_tasks_leaves_no_memory_behind() -> None:
+    wide = Order([0] * 5000, [[]] * 5000)
+    clusters = (kind("slow", 0.6, 60.0, 60), kind("fast", 1.5, 60.0, 60))
+    times = [[varying(50.0, 0.3, 1), varying(25.0, 0.3, 2)]]
+    tracemalloc.start()
+    try:
+        assert fastest(WorkflowProblem(wide, clusters, times, Money(20_000 * CENT))) is not None
+        gc.collect()
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 500_000
 
 
 def test_machines_that_are_there_are_used_first_and_cost_nothing_until_their_paid_time_ends() -> (

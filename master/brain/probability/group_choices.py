@@ -55,6 +55,7 @@ class OfGroups:
         self._clusters = clusters
         self._runtimes = runtimes
         self._known: dict[tuple[int, int, OnKind], _OfKind] = {}
+        self._counts: dict[tuple[int, int, On], list[int]] = {}
 
     def of_stage(self, stage: Stage, most: int | None = None) -> list[Choice[OfStage]]:
         """Groups at once: the longest counts, costs add up.
@@ -131,9 +132,11 @@ class OfGroups:
         """The tasks that each kind takes."""
         if not on[1:]:
             return [(one, len(group)) for one in on]
-        taken = shared(len(group), on, self._clusters, self._runtimes[group.step])
-        counts = np.bincount(taken, minlength=len(on)).tolist()
-        return [(one, tasks) for one, tasks in zip(on, counts, strict=True) if tasks]
+        key = group.step, len(group), on
+        if key not in self._counts:
+            taken = shared(len(group), on, self._clusters, self._runtimes[group.step])
+            self._counts[key] = np.bincount(taken, minlength=len(on)).tolist()
+        return [(one, tasks) for one, tasks in zip(on, self._counts[key], strict=True) if tasks]
 
     def _one(self, step: int, tasks: int, on: OnKind) -> _OfKind:
         key = step, tasks, on

@@ -8,7 +8,6 @@ ATU by ATU, until one ends that has no work; it is rented anew when it is needed
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,19 +119,15 @@ class World:
 
 
 def shared(tasks: int, on: On, clusters: Sequence[Cluster], runtimes: Sequence[Histogram]) -> Ints:
-    """Of each task, in turn, which part of its group's machines takes it."""
-    places = tuple(one.machines * clusters[one.kind].offering.slots for one in on)
-    return _soonest(tasks, places, tuple(runtimes[one.kind].mean for one in on))
+    """Of each task, in turn, which part of its group's machines takes it.
 
-
-@lru_cache(maxsize=4096)
-def _soonest(tasks: int, places: tuple[int, ...], means: tuple[float, ...]) -> Ints:
-    """The part that should end each first, if all of one part take as long as each other."""
-    of_parts = [
-        (np.arange(tasks) // max(1, number) + 1) * mean
-        for number, mean in zip(places, means, strict=True)
-    ]
-    parts = np.repeat(np.arange(len(places)), tasks)
+    It is the part that should end it first, if all tasks of one part take as long as each other.
+    """
+    of_parts = []
+    for one in on:
+        places = max(1, one.machines * clusters[one.kind].offering.slots)
+        of_parts.append((np.arange(tasks) // places + 1) * runtimes[one.kind].mean)
+    parts = np.repeat(np.arange(len(on)), tasks)
     return parts[np.argsort(np.concatenate(of_parts), kind="stable")[:tasks]]
 
 
