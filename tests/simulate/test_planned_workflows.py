@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bats.common.messages import MachineId
+from bats.common.messages import MachineId, TaskId
 from bats.common.money import Money, money
 from bats.common.offering import ClusterName, Offering
 from bats.master.brain.books.machine import Machine
 from bats.master.brain.books.ready import ByKind
 from bats.master.brain.books.state import Run
+from bats.master.brain.learning.regression import SAME, UNTRIED
 from bats.master.brain.learning.step_profiles import StepProfiles
 from bats.master.brain.planning.planners import PLANNERS
 from bats.master.brain.policies.workflows.workflow_problem import workflow_problem
@@ -154,6 +155,15 @@ def test_a_step_that_hardly_varies_is_planned_with_numbers_on_a_kind_that_varies
     assert problem is not None
     means = [[kind.mean for kind in step] for step in problem.runtimes]
     assert np.isfinite(means).all(), means
+
+
+def test_a_copy_that_is_driven_ahead_mends_a_speed_in_doubt_by_its_steps_too() -> None:
+    engine = simulated("epigenomics", "prob", 3, tasks=120, budget=money("9"), until=500.0).engine
+    other = next(c.index for c in engine.run.clusters if c.line is not SAME)
+    engine.run.clusters[other].line = replace(UNTRIED, beta1=7.0)
+    ours = engine.ahead(()).run
+    ours.observe(next(iter(ours.pool.living[other].values())), TaskId(0), 10.0)
+    assert ours.clusters[other].line.beta1 != 7.0
 
 
 def by_kind(kinds: list[tuple[int, ...]], tasks: int) -> ByKind:

@@ -344,7 +344,7 @@ class Run:
 
     def _compare_steps(self, cluster: ClusterState, steps: StepProfiles) -> None:
         """The speed of a cluster that is in doubt follows from the steps that ran there, too."""
-        base = next((c for c in self.clusters if c.line is SAME), None)
+        base = next((c for c in self.clusters if c.line == SAME), None)
         if base is None or cluster.line.doubt is None:
             return
         ratio = steps.ratio(base.index, cluster.index)
