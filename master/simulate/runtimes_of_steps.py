@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -66,6 +67,18 @@ def as_once(seconds: Sequence[float], about: str) -> Workload:
     """Each task takes as long as it once took."""
     known = np.maximum(np.asarray(seconds, dtype=np.float64), SHORTEST_SECONDS)
     return Workload("as once", about, lambda n, _rng: known[:n], len(known))
+
+
+def as_recorded(seconds: Sequence[float], steps: Sequence[StepTasks]) -> Workload:
+    """Each task takes as long as was recorded; 0 is of one of which nothing was.
+
+    That takes the mean of its step, or of all steps.
+    """
+    recorded = [(task, "", took) for task, took in enumerate(seconds) if took]
+    about = "each as recorded"
+    if missing := len(seconds) - len(recorded):
+        about += f"; {missing} not recorded: the mean of the step"
+    return replace(of_run(recorded, steps)[0], about=about)
 
 
 def of_run(

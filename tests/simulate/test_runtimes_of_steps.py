@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from bats.common.errors import UsageError
-from bats.master.simulate.runtimes_of_steps import StepTasks, as_once, of_run, of_steps
+from bats.master.simulate.runtimes_of_steps import (
+    StepTasks,
+    as_once,
+    as_recorded,
+    of_run,
+    of_steps,
+)
 
 STEPS = [
     StepTasks("prepare", 1),
@@ -61,3 +67,10 @@ def test_a_run_in_which_nothing_was_done_tells_nothing() -> None:
 
 def test_tasks_that_took_no_time_take_a_little() -> None:
     assert as_once([0.0, 2.0], "").draw(2, np.random.default_rng(1)).tolist() == [0.001, 2.0]
+
+
+def test_tasks_that_were_not_recorded_take_the_mean_of_their_step_or_of_all_and_are_told() -> None:
+    times = as_recorded([0.0, 30.0, 0.0, 50.0, 10.0], STEPS)
+    assert times.draw(5, np.random.default_rng(1)).tolist() == [25, 30, 40, 50, 10]
+    assert "; 2 not recorded" in times.about
+    assert as_recorded([1.0, 2.0, 3.0, 4.0, 5.0], STEPS).about == "each as recorded"

@@ -342,6 +342,15 @@ def test_a_list_of_tasks_has_ids_commands_and_what_they_wait_for(tmp_path: Path)
     assert (tmp_path / "two of it").read_text() == "one\n"
 
 
+def test_a_task_recorded_as_taking_none_is_no_task_that_was_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(
+        '{"id": 1, "command": "x", "seconds": 0}\n{"id": 2, "command": "x", "seconds": 4}\n'
+        '{"id": 3, "command": "x"}\n'
+    )
+    assert read(path).seconds == (0.001, 4.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -167,7 +167,7 @@ def _wanted(
     from bats.master.clouds.clouds_in_python import Clouds
     from bats.master.clouds.clouds_reading import clouds
     from bats.master.simulate.given_runtimes import parameters, workload
-    from bats.master.simulate.runtimes_of_steps import as_once, of_steps
+    from bats.master.simulate.runtimes_of_steps import as_recorded, of_steps
     from bats.master.simulate.study import USUAL_TAIL, Case, World
     from bats.master.sweep.workflow.workflow import Workflow
 
@@ -192,7 +192,7 @@ def _wanted(
     elif workflow is not None and written:
         drawn = of_steps(written, column, _steps(workflow))
     elif workflow is not None:
-        drawn = as_once(workflow.seconds, "each as recorded")
+        drawn = as_recorded(workflow.seconds, _steps(workflow))
     elif len(written) > 1:
         raise click.UsageError(
             "--runtimes is given once for a bag whose tasks are alike; steps have their own."

@@ -18,6 +18,7 @@ from bats.master.sweep.workflow.workflow import Workflow
 from bats.master.userfile import read_text
 
 _SHOWN: Final = 8  # of a circle's tasks
+_LEAST_SECONDS: Final = 1e-3
 _BURN: Final = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass"
 
 
@@ -87,8 +88,13 @@ def workflow_from(listed: TaskList, emulation: Emulation | None = None) -> Workf
         name=listed.name,
         base=listed.folder,
         notes=listed.notes + _about_files(listed, emulation),
-        seconds=tuple((task.seconds or 0.0) / speedup for task in numbered),
+        seconds=tuple(_known(task.seconds) / speedup for task in numbered),
     )
+
+
+def _known(seconds: float | None) -> float:
+    """0 is of tasks that are not recorded: those recorded as taking none take a little."""
+    return 0.0 if seconds is None else max(seconds, _LEAST_SECONDS)
 
 
 def _about_files(listed: TaskList, emulation: Emulation | None) -> tuple[str, ...]:
