@@ -24,7 +24,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bats.common.errors import BatsError
 from bats.common.ticket import LEASE_ENDED, Ticket
 from bats.worker import control_groups
 from bats.worker.control_groups import Groups
@@ -100,7 +99,7 @@ def guard(
         groups.keep()
     try:
         given = ticket()
-    except BatsError:
+    except BaseException:
         end_descendants(UNKILLABLE_SECONDS)
         if groups:
             groups.remove()

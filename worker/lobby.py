@@ -19,7 +19,7 @@ from bats.worker.process_tree import group_lives, place_of
 
 _MOST: Final = 32  # attempts: all are looked through at each one's end
 _MOST_LISTED: Final = 1 << 14  # bytes
-_YOUNG_SECONDS: Final = 0.05  # not moved at a look yet: most tasks that are so young end soon
+YOUNG_SECONDS: Final = 0.05  # not moved at a look yet: most tasks that are so young end soon
 _MOST_ROUNDS: Final = 20  # of moving what a process started before it was moved itself
 
 
@@ -61,8 +61,8 @@ class Lobby:
         return group.lives()
 
     def look(self) -> None:
-        """Move all attempts to their groups, if one is old enough.."""
-        old = time.monotonic() - _YOUNG_SECONDS
+        """Move all attempts to their groups, if one is old enough."""
+        old = time.monotonic() - YOUNG_SECONDS
         if any(one.since <= old for one in self._begun.values()):
             self.settle()
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,6 +77,22 @@ def test_nothing_stays_when_groups_are_removed(groups: Groups) -> None:
     os.waitpid(pid, 0)
     groups.remove()
     assert not slot.path.parent.exists()
+
+
+@pytest.mark.parametrize("error", ["OSError", "KeyboardInterrupt"])
+def test_nothing_stays_when_the_ticket_cannot_be_read(error: str, groups: Groups) -> None:
+    story = (
+        "import os\nfrom pathlib import Path\nfrom bats.worker.control_groups import own_group\n"
+        "from bats.worker.guardian import guard\n"
+        "told = Path('/proc/self/cgroup').read_text(), Path('/proc/self/mountinfo').read_text()\n"
+        "made = own_group(*told) / f'bats-{os.getpid()}'\n"
+        "def ticket():\n    print(made.exists())\n"
+        f"    raise {error}\n"
+        f"try:\n    guard(lambda *_: 0, ticket)\nexcept {error}:\n    print(made.exists())\n"
+    )
+    words = [sys.executable, "-c", story]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
+    assert told.stdout.split() == ["True", "False"]
 
 
 def test_what_a_task_leaves_in_a_session_of_its_own_ends_with_the_attempt(

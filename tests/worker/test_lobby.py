@@ -162,7 +162,7 @@ def settles(story: Story) -> None:
 def is_young(story: Story) -> None:
     story.start(0, ":")
     found = []
-    for lobby._YOUNG_SECONDS in (60.0, 0.0):  # type: ignore[misc]
+    for lobby.YOUNG_SECONDS in (60.0, 0.0):  # type: ignore[misc]
         story.lobby.look()
         found.append(story.inside(0))
     print(f"young: {found[0]} old: {found[1]}")

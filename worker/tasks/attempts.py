@@ -15,7 +15,7 @@ from bats.common.wire.codec import CHUNK_BYTES
 from bats.worker.control_groups import Groups
 from bats.worker.files.exchange import Files
 from bats.worker.files.outputs import NONE, Collected
-from bats.worker.lobby import Lobby
+from bats.worker.lobby import YOUNG_SECONDS, Lobby
 from bats.worker.process_tree import (
     UNKILLABLE_SECONDS,
     descendants,
@@ -33,7 +33,11 @@ from bats.worker.tasks.slot import Slot
 from bats.worker.tasks.spawn import NotStartedError
 from bats.worker.tasks.syncing import Syncing
 
-_WATCH_SECONDS: Final = 0.95  # how often growing output, old orders and the lobby are looked at
+_WATCH_SECONDS: Final = 1.0 - YOUNG_SECONDS
+"""Between looks at growing output, old orders and the lobby.
+
+An attempt too young at one look to be moved from the lobby is moved at the next: within a second.
+"""
 
 log = structlog.get_logger()
 
