@@ -1,5 +1,7 @@
 """How machines of an offering differ, as `bats machines --speeds` shows it."""
 
+from typing import Any
+
 from bats.master.cli.display.tables.speeds_table import CELLS, histogram, speeds_in_words
 
 
@@ -23,6 +25,11 @@ def test_a_row_tells_how_many_machines_were_judged_and_between_what_most_of_them
     assert "data in" in words
     assert "1.00 to 1.30" in words
     assert "60 s ago" in words or "1 min" in words
+
+
+def test_a_master_of_an_earlier_release_tells_of_tasks_only() -> None:
+    before: Any = {"offering": "small", "machines": 3, "slowness": [0.9, 1.0, 1.1], "at": 40.0}
+    assert "tasks" in speeds_in_words([before], now=100.0)
 
 
 def test_with_nothing_learned_it_says_what_it_takes() -> None:

@@ -20,7 +20,7 @@ def speeds_in_words(known: Sequence[replies.MachineSpeeds], now: float) -> str:
     rows = [
         (
             one["offering"],
-            one["of"],
+            one.get("of", "tasks"),  # a master of an earlier release tells nothing else
             f"{one['machines']:,}",
             f"{_quantile(one['slowness'], 0.1):.2f} to {_quantile(one['slowness'], 0.9):.2f}",
             histogram(one["slowness"]),
@@ -32,7 +32,7 @@ def speeds_in_words(known: Sequence[replies.MachineSpeeds], now: float) -> str:
     told = table(head, rows)
     return (
         f"{told}\n\nThe time on a machine, to the mean of all machines of its offering: of a task "
-        "as a whole, of what its processor does, of a byte that comes or goes."
+        "as a whole, of what its processor does, of a byte that its link brings or takes."
     )
 
 
