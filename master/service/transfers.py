@@ -74,6 +74,7 @@ class Arrival:
     download: Download
     moved_at: float  # when something of it last came
     since: float = 0.0  # when it was first asked for
+    over_link: int = 0  # bytes of it that its machine sent
     taking: int = 0  # pieces that wait for the disk
     damaged: int = 0
     trouble: str = ""  # what kept the last piece from being taken
@@ -152,8 +153,9 @@ class Files:
         self._router.send(route, encode(answer))
 
     def wanted(self, machine: MachineId, want: WantBlob) -> None:
-        """A machine has asked for some of an input."""
-        self.times.wanted(machine, want.sha256, self._loop.time())
+        """A machine has asked for some of an input; of one that it has in part nothing is told."""
+        if not want.offset:
+            self.times.wanted(machine, want.sha256, self._loop.time())
 
     def came(self, machine: MachineId, stored: BlobStored) -> None:
         """An input is on a machine."""
@@ -203,6 +205,7 @@ class Files:
             return
         finally:
             arrival.taking -= 1
+        arrival.over_link += len(chunk.data)
         if held > arrival.download.held:
             arrival.moved_at, arrival.trouble = self._loop.time(), ""
         arrival.download.took(held, self._loop.time())
@@ -231,6 +234,7 @@ class Files:
         held = await self._receive(chunk, chunk.total)
         fetching = self._machines.get(machine)
         if fetching is not None and (arrival := fetching.coming.get(chunk.sha256)) is not None:
+            arrival.over_link = 0  # its machine has ended: the wait would count as the link's
             arrival.download.took(held, self._loop.time())
             self._ask(machine)
         return held
@@ -321,7 +325,8 @@ class Files:
         """A content is in the store, and synced there: the machine need not keep it."""
         wanted, parcel = arrival.wanted, arrival.parcel
         del fetching.coming[wanted.sha256]
-        self.times.left(machine, wanted.size, self._loop.time() - arrival.since)
+        if arrival.over_link:
+            self.times.left(machine, arrival.over_link, self._loop.time() - arrival.since)
         if wanted.size and (route := self._route_of(machine)):  # 0 would say: not here
             self._router.send(route, encode(BlobStored(wanted.sha256, wanted.size)))
         parcel.missing -= 1

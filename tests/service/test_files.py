@@ -13,6 +13,7 @@ from bats.common.errors import UsageError
 from bats.common.folders import output_path
 from bats.master.client import Client
 from bats.master.service.master import Master
+from bats.master.service.transfer_times import TransferTimes
 from bats.master.store.blobs import Blobs
 
 
@@ -44,6 +45,18 @@ async def test_inputs_reach_tasks_and_outputs_come_back(client: Client, tmp_path
         found = (folder / str(task) / "out" / str(task)).read_bytes()
         assert hashlib.sha256(found).hexdigest() == wanted
         assert (folder / str(task) / "number").read_text() == f"{task}\n"
+
+
+async def test_a_content_that_is_here_already_is_not_counted_as_moved(
+    master: Master, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[int] = []
+    monkeypatch.setattr(TransferTimes, "left", lambda _, machine, size, seconds: moved.append(size))
+    command = "head -c 3000000 /dev/zero > big"
+    submitted = await client.ask("submit", sweep=sweep(4, command, outputs=("big",)))
+    status = await over(client, submitted["bag"])
+    assert (status["state"], status["done"]) == ("complete", 4)
+    assert sum(moved) == 3_000_000
 
 
 async def test_an_input_that_was_not_sent_is_named(client: Client) -> None:
