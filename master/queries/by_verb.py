@@ -1,4 +1,4 @@
-"""Questions by their verbs. Each is loaded when it is first asked: to load all delays a start."""
+"""Questions by their verbs. Each is loaded when it is first needed: to load all delays a start."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib import import_module

@@ -1,14 +1,12 @@
 """The master, put together: state folder, keys, socket, store, bags, fleet; serving until told."""
 
 import asyncio
-import os
 import resource
 import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +27,7 @@ from bats.master.service.bags.queue import Bags
 from bats.master.service.closing import Closing
 from bats.master.service.disk import Disks
 from bats.master.service.home import ACCESS, Home
+from bats.master.service.late_modules import load_of_all, load_of_plans
 from bats.master.service.machines.enrolment import Enrolment
 from bats.master.service.machines.fleet import Fleet
 from bats.master.service.machines.reception import Reception
@@ -327,15 +326,19 @@ class Master:
             self.ended.set_exception(error)
 
     def _load_late(self) -> None:
+        self._loop.run_in_executor(None, load_of_all)
+        self._load_for_plans()
+
+    def _load_for_plans(self) -> None:
         """Load the modules that planning will need, so that it does not have to wait for them.
 
         Where all is free nothing is planned: a fifth of a second would be lost to the tasks.
         """
         running = self.bags.running.values()
         if any(not one.free for runner in running for one in runner.bag.settings.offerings):
-            self._loop.run_in_executor(None, _load_scipy)
+            self._loop.run_in_executor(None, load_of_plans)
         else:
-            self._late = self._loop.call_later(_LATE_SECONDS, self._load_late)
+            self._late = self._loop.call_later(_LATE_SECONDS, self._load_for_plans)
 
     def _stop_timers(self) -> None:
         for timer in (self._minding, self._lag_timer, self._late):
@@ -372,19 +375,6 @@ async def serve(options: Options, ready: Callable[[Master], None] = lambda _: No
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-
-
-def _load_scipy() -> None:
-    """Load numpy and scipy in this thread, which may use one processor meanwhile.
-
-    Where they see more, OpenBLAS begins threads, which spin for a tenth of a second, for nothing.
-    """
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(allowed)})
-    try:
-        import_module("scipy.special")
-    finally:
-        os.sched_setaffinity(0, allowed)
 
 
 def _allow_many_connections() -> None:
