@@ -29,6 +29,7 @@ from bats.master.simulate.workloads import WORKLOADS, Runtimes
 from .study import Options, Study, chance, run_all
 
 WORLDS, STORIES = 10_000, 1_000
+SEVERAL = 1_000  # machines of stories from this number on have several slots
 AT_ONCE = 100  # worlds of a job
 ATUS = (1.0, 60.0, 600.0, 3600.0)
 WAVERS = 0.1  # σ of the logarithm of what is told
@@ -109,8 +110,10 @@ def story(job: tuple[int, int]) -> Story:
     seed, number = job
     rng = chance(seed, 15, 2, number)
     one = world(rng, 300)
+    if number >= SEVERAL:
+        one = replace(one, offerings=tuple(_larger(offering, rng) for offering in one.offerings))
     work = min(
-        float(one.runtimes.sum()) / speed * offering.price / offering.atu_seconds
+        float(one.runtimes.sum()) / speed * offering.price / offering.atu_seconds / offering.slots
         for offering, speed in zip(one.offerings, one.speeds, strict=True)
     )
     atus = max(offering.price for offering in one.offerings)
@@ -130,6 +133,11 @@ def story(job: tuple[int, int]) -> Story:
     return Story(len(history.uptimes), idle, len(history.records) == len(one.runtimes))
 
 
+def _larger(offering: Offering, rng: Generator) -> Offering:
+    slots = 2 ** int(rng.integers(1, 5))
+    return replace(offering, slots=slots, price=Money(offering.price * slots))
+
+
 def purchases(report: Report, options: Options) -> None:
     worlds, stories = (500, 100) if options.quick else (WORLDS, STORIES)
     jobs = [(options.seed, first) for first in range(0, worlds, AT_ONCE)]
@@ -137,15 +145,20 @@ def purchases(report: Report, options: Options) -> None:
     shown, bad = sum(of for _, of in found), sum(bad for bad, _ in found)
     report.figure(f"offers shown in {worlds:,} random worlds", None, shown)
     report.bar("offers that another dominates", 0, bad, bad == 0)
-    told = run_all(story, [(options.seed, k) for k in range(stories)], options, "purchases")
-    _tell(report, told)
+    jobs = [(options.seed, first + k) for first in (0, SEVERAL) for k in range(stories)]
+    told = run_all(story, jobs, options, "purchases")
+    idle = _tell(report, told[:stories], "of one slot")
+    report.bar("machines of one slot bought that ran nothing", 0, idle, idle == 0)
+    idle = _tell(report, told[stories:], "of several slots")
+    report.figure("machines of several slots bought that ran nothing", None, idle)
 
 
-def _tell(report: Report, told: Sequence[Story]) -> None:
-    idle = sum(one.idle for one in told)
-    report.figure(f"machines of {len(told):,} stories", None, sum(one.machines for one in told))
-    report.figure("stories that did all of their tasks", None, sum(one.done for one in told))
-    report.bar("machines bought that ran nothing", 0, idle, idle == 0)
+def _tell(report: Report, told: Sequence[Story], slots: str) -> int:
+    """Give the number of machines that ran nothing."""
+    what = f"{len(told):,} stories with machines {slots}"
+    report.figure(f"machines of {what}", None, sum(one.machines for one in told))
+    report.figure(f"done in full of {what}", None, sum(one.done for one in told))
+    return sum(one.idle for one in told)
 
 
 STUDIES = (

@@ -8,6 +8,7 @@ from helpers.stories import invent
 from helpers.workbench import MINUTE, Bench, offering, only, settings
 
 from bats.common.messages import MachineId
+from bats.common.money import money
 from bats.master.brain.protocol import commands as do
 from bats.master.brain.protocol.events import Charged
 from bats.master.brain.views.newcomers import tasks_of_new
@@ -65,6 +66,17 @@ def test_the_money_lets_each_new_machine_begin_a_task_beside_all_that_runs() -> 
     asked = started(bench.begin())
     for machine in asked:
         assert only(do.RunTasks, bench.join(machine, 0)), "it has something to do"
+
+
+def test_a_task_in_one_of_many_slots_is_counted_with_its_part_of_the_machines_price() -> None:
+    """Of 32 slots 16 are idle: for ten minutes they are $5 of $60 an hour, and not $160."""
+    big = offering(price=60, machines=1, slots=32)
+    bench = Bench(settings(400, big, budget=160, known=TEN_MINUTES))
+    assert started(bench.begin()) == [1]
+    bench.join(1, 0, slots=16)
+    bench.run.pool.machines[MachineId(1)].slots = 32
+    assert bench.run.ledger.left == money(100)
+    assert tasks_of_new(bench.run, [1])[0], "the rest pays for another"
 
 
 def test_the_sample_of_a_small_bag_has_no_machine_without_a_task() -> None:

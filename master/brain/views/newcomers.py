@@ -85,9 +85,9 @@ def _paid_for(run: RunView, wanted: Sequence[int]) -> list[int]:
 
 
 def _price_of_one(run: RunView, cluster: int) -> tuple[float, float]:
-    """The money that is reserved for one task more there, and its standard deviation."""
+    """The money that is reserved for one task more in a slot there, and its standard deviation."""
     offering, known = run.clusters[cluster].offering, investments.lengths(run, cluster)
-    mean = _task_seconds(run, cluster) * offering.price / offering.atu_seconds
+    mean = _task_seconds(run, cluster) * offering.price / offering.atu_seconds / offering.slots
     return (1 + SLACK) * mean, known.spread * mean if known.count else 0.0
 
 
