@@ -1,13 +1,16 @@
 """Samplers by themselves: what they ask for, and what they make of the runtimes they get."""
 
+import random
+from collections import defaultdict
 from statistics import fmean
+from time import process_time
 
 import pytest
 from helpers.workbench import Bench, offering, settings
 
 from bats.common.messages import TaskId
 from bats.master.brain.learning.conversion import by_means, by_regression, by_steps
-from bats.master.brain.learning.step_profiles import StepProfiles
+from bats.master.brain.learning.step_profiles import StepProfiles, ratio_of_steps
 from bats.master.brain.policies.by_name import SAMPLERS
 from bats.master.brain.policies.samplers import Common
 
@@ -130,3 +133,31 @@ def test_what_a_workflow_s_steps_say_later_mends_a_speed_in_doubt() -> None:
     assert seen.ratio(0, 1) is None  # another step
     seen.add(0, 1, 10.0)
     assert seen.ratio(0, 1) == pytest.approx(2.0)
+
+
+def test_kinds_are_compared_after_each_result_as_if_all_steps_were_looked_at() -> None:
+    chance = random.Random(3)
+    steps, compared = 12, 0
+    seen, by_hand = StepProfiles(steps), [defaultdict[int, list[float]](list) for _ in range(3)]
+    for _ in range(400):
+        step, kind, seconds = chance.randrange(steps), chance.randrange(3), chance.uniform(1, 900)
+        seen.add(step, kind, seconds)
+        by_hand[kind][step].append(seconds)
+        totals = [{k: (len(of), sum(of)) for k, of in one.items()} for one in by_hand]
+        if chance.random() < 0.7:
+            told, found = ratio_of_steps(totals[0], totals[2]), seen.ratio(0, 2)
+            assert found == (told if told is None else pytest.approx(told))
+            compared += told is not None
+    assert compared > 200
+
+
+def test_comparing_kinds_of_a_workflow_of_many_steps_takes_no_look_at_all_of_them() -> None:
+    seen = StepProfiles(16_000)
+    for step in range(16_000):
+        seen.add(step, 0, 4.0)
+        seen.add(step, 1, 2.0)
+    since = process_time()
+    for step in range(400):
+        seen.add(step, 1, 2.0)
+        assert seen.ratio(0, 1) == pytest.approx(0.5)
+    assert process_time() - since < 0.5

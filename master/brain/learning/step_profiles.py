@@ -21,19 +21,25 @@ class _Seen:
 
 
 class StepProfiles:
-    __slots__ = ("_by_machine", "_seen")
+    __slots__ = ("_by_machine", "_seen", "_sums")
 
     def __init__(self, steps: int) -> None:
         self._seen: list[dict[int, _Seen]] = [{} for _ in range(steps)]
         self._by_machine: dict[int, dict[int, tuple[int, float]]] = {}  # of its steps: tasks, time
+        self._sums: dict[tuple[int, int], tuple[float, float]] = {}  # of clusters being compared
 
     def add(self, step: int, cluster: int, seconds: float, machine: int = 0) -> None:
         of_machine = self._by_machine.setdefault(machine, {})
         tasks, total = of_machine.get(step, (0, 0.0))
         of_machine[step] = tasks + 1, total + seconds
+        compared = [pair for pair in self._sums if cluster in pair]
+        for pair in compared:
+            self._count(pair, step, -1)
         seen = self._seen[step].setdefault(cluster, _Seen())
         seen.count += 1
         seen.total += seconds
+        for pair in compared:
+            self._count(pair, step, 1)
         if len(seen.kept) < KEPT:
             seen.kept.append(seconds)
 
@@ -70,14 +76,21 @@ class StepProfiles:
 
         None if no step was. Each step counts by its time and as often as it was seen on both.
         """
-        return ratio_of_steps(
-            {k: (one.count, one.total) for k, of in enumerate(self._seen) if (one := of.get(base))},
-            {
-                k: (one.count, one.total)
-                for k, of in enumerate(self._seen)
-                if (one := of.get(cluster))
-            },
-        )
+        pair = base, cluster
+        if pair not in self._sums:
+            self._sums[pair] = 0.0, 0.0
+            for step in range(len(self._seen)):
+                self._count(pair, step, 1)
+        there, longer = self._sums[pair]
+        return longer / there if there > 0 and longer > 0 else None
+
+    def _count(self, pair: tuple[int, int], step: int, sign: int) -> None:
+        """Add a step to the sums of two clusters, if it was seen on both, or take it out."""
+        base, here = (self._seen[step].get(cluster) for cluster in pair)
+        if base is not None and here is not None:
+            usual, seconds = _compared((base.count, base.total), (here.count, here.total))
+            there, longer = self._sums[pair]
+            self._sums[pair] = there + sign * usual, longer + sign * seconds
 
     def worked(self, machine: int, cluster: int) -> Worked:
         """The tasks that it ended, each as long as against the mean of its step on that cluster.
@@ -120,11 +133,20 @@ class StepProfiles:
 def ratio_of_steps(
     base: Mapping[int, tuple[int, float]], here: Mapping[int, tuple[int, float]]
 ) -> float | None:
-    """The same of tasks and their seconds, by steps."""
+    """The time of tasks on a cluster to that on another; None if no step was seen on both.
+
+    Of each step it is known how many of its tasks ended there and how many seconds they took.
+    """
     there = longer = 0.0
     for step in sorted(base.keys() & here.keys()):
-        (before, usual), (count, seconds) = base[step], here[step]
-        weight = before * count / (before + count)
-        there += weight * usual / before
-        longer += weight * seconds / count
+        usual, seconds = _compared(base[step], here[step])
+        there += usual
+        longer += seconds
     return longer / there if there > 0 and longer > 0 else None
+
+
+def _compared(base: tuple[int, float], here: tuple[int, float]) -> tuple[float, float]:
+    """The seconds of a step on two clusters, as if equally many of its tasks had run on each."""
+    (before, usual), (count, seconds) = base, here
+    weight = before * count / (before + count)
+    return weight * usual / before, weight * seconds / count
