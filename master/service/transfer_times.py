@@ -10,12 +10,19 @@ from typing import Final
 
 from bats.common.messages import MachineId
 from bats.common.records import dataclass
+from bats.master.brain.learning.machine_speeds import by_mean
 
 LEAST_BYTES: Final = 1_000_000
 """Less than that tells of the link's delay, and not of how much goes through it."""
 
 MOST_COMING: Final = 10_000
-"""Inputs on their way that are remembered; a machine that ends leaves its own behind."""
+"""Inputs on their way that are remembered, the latest: a machine that ends leaves its own."""
+
+MOST_MACHINES: Final = 10_000
+"""Machines that are remembered, those that moved something last.
+
+One that has ended is told of when its bag ends, and one that brought no result never is.
+"""
 
 
 @dataclass(slots=True)
@@ -25,50 +32,56 @@ class Moved:
 
 
 @dataclass(slots=True)
+class Links:
+    """The links of machines, in one direction."""
+
+    _moved: dict[MachineId, Moved] = field(default_factory=dict)
+
+    def add(self, machine: MachineId, size: int, seconds: float) -> None:
+        one = self._moved.pop(machine, None) or Moved()
+        one.size += size
+        one.seconds += max(0.0, seconds)
+        self._moved[machine] = one
+        if len(self._moved) > MOST_MACHINES:
+            del self._moved[next(iter(self._moved))]
+
+    def known(self, machines: Iterable[MachineId]) -> dict[MachineId, float]:
+        """The seconds that each MB took to those of them of which that can be told."""
+        return {
+            machine: 1e6 * one.seconds / one.size
+            for machine in machines
+            if (one := self._moved.get(machine)) is not None
+            and one.size >= LEAST_BYTES
+            and one.seconds > 0
+        }
+
+    def told(self, machines: Iterable[MachineId]) -> tuple[float, ...]:
+        """Their slowness; what is told is forgotten, so that no other bag tells it again."""
+        known = self.known(machines)
+        differ = by_mean(list(known.values()))
+        if differ:
+            for machine in known:
+                del self._moved[machine]
+        return differ
+
+
+@dataclass(slots=True)
 class TransferTimes:
+    into: Links = field(default_factory=Links)
+    out_of: Links = field(default_factory=Links)
     _since: dict[tuple[MachineId, str], float] = field(default_factory=dict)
-    _to: dict[MachineId, Moved] = field(default_factory=dict)
-    _from: dict[MachineId, Moved] = field(default_factory=dict)
 
     def wanted(self, machine: MachineId, sha256: str, now: float) -> None:
-        if len(self._since) >= MOST_COMING:
-            self._since.clear()
         self._since.setdefault((machine, sha256), now)
+        if len(self._since) > MOST_COMING:
+            del self._since[next(iter(self._since))]
 
     def came(self, machine: MachineId, sha256: str, size: int, now: float) -> None:
         """An input is on its machine."""
         since = self._since.pop((machine, sha256), None)
         if since is not None:
-            _add(self._to, machine, size, now - since)
+            self.into.add(machine, size, now - since)
 
     def left(self, machine: MachineId, size: int, seconds: float) -> None:
         """An output came from its machine."""
-        _add(self._from, machine, size, seconds)
-
-    def into(self, machines: Iterable[MachineId]) -> dict[MachineId, float]:
-        """The seconds that each MB took to those of them of which that can be told."""
-        return _seconds_a_megabyte(self._to, machines)
-
-    def out_of(self, machines: Iterable[MachineId]) -> dict[MachineId, float]:
-        return _seconds_a_megabyte(self._from, machines)
-
-    def forget(self, machines: Iterable[MachineId]) -> None:
-        for machine in machines:
-            self._to.pop(machine, None)
-            self._from.pop(machine, None)
-
-
-def _add(moved: dict[MachineId, Moved], machine: MachineId, size: int, seconds: float) -> None:
-    one = moved.setdefault(machine, Moved())
-    one.size += size
-    one.seconds += max(0.0, seconds)
-
-
-def _seconds_a_megabyte(
-    moved: dict[MachineId, Moved], machines: Iterable[MachineId]
-) -> dict[MachineId, float]:
-    return {
-        machine: 1e6 * one.seconds / one.size
-        for machine in machines
-        if (one := moved.get(machine)) is not None and one.size >= LEAST_BYTES and one.seconds > 0
-    }
+        self.out_of.add(machine, size, seconds)

@@ -8,7 +8,7 @@ from bats.common.offering import ClusterName, Offering
 from bats.master.brain.learning.machine_speeds import by_mean
 from bats.master.brain.protocol.settings import Settings
 from bats.master.service.bags.earlier_bags import processors
-from bats.master.service.transfer_times import TransferTimes
+from bats.master.service.transfer_times import MOST_COMING, MOST_MACHINES, TransferTimes
 
 ONE, TWO = MachineId(1), MachineId(2)
 
@@ -21,18 +21,46 @@ def test_an_input_is_on_its_way_from_when_it_is_first_wanted() -> None:
     times.came(ONE, "a", 4_000_000, 12.0)
     times.came(TWO, "a", 4_000_000, 19.0)
     times.came(TWO, "never wanted", 9_000_000, 20.0)
-    assert times.into([ONE, TWO]) == {ONE: 0.5, TWO: 2.0}
-    assert times.out_of([ONE, TWO]) == {}
+    assert times.into.known([ONE, TWO]) == {ONE: 0.5, TWO: 2.0}
+    assert times.out_of.known([ONE, TWO]) == {}
 
 
-def test_little_data_tells_nothing_of_a_link_and_what_was_told_is_forgotten() -> None:
+def test_little_data_tells_nothing_of_a_link() -> None:
     times = TransferTimes()
     times.left(ONE, 600_000, 1.0)
-    assert times.out_of([ONE]) == {}
+    assert times.out_of.known([ONE]) == {}
     times.left(ONE, 400_000, 1.0)
-    assert times.out_of([ONE]) == {ONE: 2.0}
-    times.forget([ONE])
-    assert times.out_of([ONE]) == {}
+    assert times.out_of.known([ONE]) == {ONE: 2.0}
+
+
+def test_what_was_told_is_not_told_again_and_what_was_not_is_kept_for_another_bag() -> None:
+    times, three = TransferTimes(), [ONE, TWO, MachineId(3)]
+    for machine in three:
+        times.left(machine, 1_000_000, float(machine))
+    assert times.out_of.told([ONE, TWO]) == ()  # two machines tell nothing
+    assert times.out_of.told(three) == (0.5, 1.0, 1.5)
+    assert times.out_of.told(three) == ()
+
+
+def test_inputs_on_their_way_are_remembered_however_many_never_come() -> None:
+    times = TransferTimes()
+    for k in range(MOST_COMING + 5):
+        times.wanted(ONE, f"never comes {k}", 1.0)
+    times.wanted(TWO, "a", 10.0)
+    for k in range(MOST_COMING - 5):
+        times.wanted(ONE, f"nor does {k}", 11.0)
+    times.came(TWO, "a", 4_000_000, 12.0)
+    assert times.into.known([TWO]) == {TWO: 0.5}
+
+
+def test_machines_that_moved_nothing_for_long_are_forgotten_first() -> None:
+    times = TransferTimes()
+    for k in (1, 2, 1, *range(3, MOST_MACHINES + 2)):
+        times.left(MachineId(k), 1_000_000, 1.0)
+    known = times.out_of.known(MachineId(k) for k in range(1, MOST_MACHINES + 2))
+    assert len(known) == MOST_MACHINES
+    assert ONE in known
+    assert TWO not in known
 
 
 def test_links_are_told_against_the_mean_of_three_at_least() -> None:

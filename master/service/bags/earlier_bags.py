@@ -21,7 +21,6 @@ from bats.master.brain.learning.machine_speeds import (
     DATA_OUT,
     KEPT_AS,
     PROCESSOR,
-    by_mean,
     slowness,
 )
 from bats.master.brain.learning.step_profiles import StepProfiles
@@ -49,10 +48,10 @@ def experienced(bag: Bag, reader: Reader) -> Bag:
     name = template(bag)
     offerings = [str(one.name) for one in bag.settings.offerings]
     if bag.settings.graph is not None:
-        slowness = {row.offering: row.rising for row in reader.learned(KEPT_AS)}
-        if not slowness.keys() & offerings:
+        differ = {row.offering: row.rising for row in reader.learned(KEPT_AS)}
+        if not differ.keys() & offerings:
             return bag
-        rows_of = tuple(tuple(slowness.get(name, ())) for name in offerings)
+        rows_of = tuple(tuple(differ.get(offering, ())) for offering in offerings)
         return replace(bag, settings=replace(bag.settings, learned_slowness=rows_of))
     rows = reader.learned(name) if name else []
     known = {row.offering: experience(row) for row in rows}
@@ -60,12 +59,12 @@ def experienced(bag: Bag, reader: Reader) -> Bag:
     lost = {row.offering: one.aged(now - row.at) for row in rows if (one := losses_of(row))}
     if not known.keys() & offerings:
         return bag
-    found = [known.get(name) for name in offerings]
+    found = [known.get(offering) for offering in offerings]
     settings = replace(
         bag.settings,
         learned=tuple(one.runtimes if one else () for one in found),
         learned_weight=tuple(one.weight(now) if one else 0.0 for one in found),
-        learned_losses=tuple(astuple(lost[name]) if name in lost else () for name in offerings),
+        learned_losses=tuple(astuple(lost[one]) if one in lost else () for one in offerings),
     )
     return replace(bag, settings=settings)
 
@@ -82,10 +81,9 @@ def lessons(bag: Bag, engine: Engine, reader: Reader, times: TransferTimes) -> I
         {one.machine for one in results if one.cluster == offering.name}
         for offering in bag.settings.offerings
     ]
-    for name, of in ((DATA_IN, times.into), (DATA_OUT, times.out_of)):
-        found = [by_mean(list(of(sorted(machines)).values())) for machines in kinds]
-        yield from _rows(name, bag, found, none, reader)
-    times.forget(machine for machines in kinds for machine in machines)
+    for part, links in ((DATA_IN, times.into), (DATA_OUT, times.out_of)):
+        found = [links.told(sorted(machines)) for machines in kinds]
+        yield from _rows(part, bag, found, none, reader)
 
 
 def processors(settings: Settings, results: Iterable[Result]) -> list[tuple[float, ...]]:
