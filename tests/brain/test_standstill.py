@@ -7,6 +7,7 @@ import pytest
 from helpers.workbench import HOUR, MINUTE, free, offering, settings
 
 from bats.common.messages import TaskId
+from bats.common.offering import MANUAL, Offering
 from bats.master.brain.books.phase import Phase
 from bats.master.brain.protocol.commands import BagOutcome
 from bats.master.brain.protocol.events import Hampered, Resumed
@@ -92,6 +93,26 @@ def test_what_the_money_does_not_do_is_no_standstill_where_a_machine_costs_nothi
     run = simulation.engine.run
     assert (run.outcome is BagOutcome.COMPLETE) is bool(desks)
     assert run.ledger.settled <= run.settings.budget
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        offering("desk", 0, machines=0, backend=MANUAL),  # no worker ever comes
+        free(machines=0),
+        free(),  # it hangs there, too
+    ],
+)
+def test_first_tasks_that_hang_pause_the_bag_beside_what_costs_nothing_and_does_nothing(
+    beside: Offering,
+) -> None:
+    kinds = beside, offering("a", "0.06", atu=MINUTE, machines=4)
+    simulation = Simulation(settings(300, *kinds, budget=6), lambda _t, _c: NEVER, Conditions())
+    simulation.run(12 * HOUR)
+    run = simulation.engine.run
+    assert run.pause is not None
+    assert "no task has ended, and each has run for" in run.pause.reason
+    assert run.ledger.settled < run.settings.budget * 0.7
 
 
 def test_machines_that_break_as_soon_as_they_work_pause_the_bag() -> None:

@@ -29,6 +29,9 @@ FRUITLESS: Final = 6
 SHARE: Final = 5
 """One part in so many of the money must be gone since a task ended, before any of it counts."""
 
+SHARE_BESIDE_FREE: Final = 2
+"""That part where an offering is free: others may have its machines, and leave them yet."""
+
 
 def something_ended(run: Run) -> None:
     run.progress.ended_last, run.progress.spent_then, run.progress.fruitless = run.now, None, 0
@@ -53,7 +56,7 @@ def look(run: Run) -> None:
     lost = Money(run.spent() - run.progress.spent_then)
     if run.pause is not None or limit is None or not lost or lost * SHARE < limit:
         return
-    if words := _hanging(run) or _hopeless(run, limit) or _breaking(run):
+    if words := _hanging(run) or _hopeless(run, limit, lost) or _breaking(run):
         because = f"{run.hampered} So " if run.hampered else ""
         pausing.pause(run, f"{because}{words}; {run.shown(lost)} spent meanwhile")
 
@@ -100,12 +103,12 @@ def _running(run: Run) -> list[tuple[float, Offering]]:
     ]
 
 
-def _hopeless(run: Run, limit: Money) -> str:
+def _hopeless(run: Run, limit: Money, lost: Money) -> str:
     """Words if nothing has ended at all, and what runs is too long already for so many tasks.
 
     Where machines cost nothing the money need not do for all of them.
     """
-    if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters) or _has_free(run):
+    if run.tasks.done or any(lengths(run, c.index).count for c in run.clusters):
         return ""
     bounds = _running(run)
     if not bounds:
@@ -117,6 +120,12 @@ def _hopeless(run: Run, limit: Money) -> str:
     if least < BEYOND * limit:
         return ""
     shortest = min(seconds for seconds, _ in bounds)
+    free = any(c.offering.free and not c.set_aside for c in run.clusters)
+    if free and lost * SHARE_BESIDE_FREE < limit:
+        return ""
+    too_long = shortest * BEYOND * limit / least
+    if _has_free(run) and _longest_on_free(run) < too_long:
+        return ""
     return (
         f"no task has ended, and each has run for {in_words(shortest)} or longer: "
         f"{run.tasks.unfinished} tasks cost {run.shown(Money(round(least)))} at least"
@@ -124,8 +133,24 @@ def _hopeless(run: Run, limit: Money) -> str:
 
 
 def _has_free(run: Run) -> bool:
-    """True if it may have machines that cost nothing, as soon as others leave them."""
-    return any(c.offering.free and not c.set_aside for c in run.clusters)
+    """True if a machine that costs nothing is there, or can be asked for once others leave it."""
+    return any(machine.offering.free and machine.staying for machine in run.pool.alive()) or any(
+        c.offering.free and c.startable and run.settings.offerings[c.index].max_machines
+        for c in run.clusters
+    )
+
+
+def _longest_on_free(run: Run) -> float:
+    """The time that a running task has had on a machine that costs nothing."""
+    return max(
+        (
+            run.now - attempt.since
+            for machine in run.pool.alive()
+            if machine.offering.free
+            for attempt in machine.active.values()
+        ),
+        default=0.0,
+    )
 
 
 def _breaking(run: Run) -> str:
