@@ -103,7 +103,7 @@ class Loans:
         """Of the owners only this one has changed."""
         if not self._waiting or not self._of.household.lending:
             return
-        for place in {place.name for place in one.places.values()}:
+        for place in dict.fromkeys(place.name for place in one.places.values()):
             waiting = [other for other, at in self._waiting.items() if place in at and other != bag]
             for other in waiting:
                 self._share_all(bag, one, place, other)

@@ -117,11 +117,8 @@ def _chooses_anew(run: Run) -> bool:
 def _leave_to_others(run: Run, c: ClusterState) -> None:
     staying = sorted(
         run.pool.staying(c.index),
-        key=lambda one: (
-            one.slots < one.offering.slots,
-            one.load,
-            -one.id,
-        ),  # that others use: last
+        # One of whose places others have some goes last; both count places for tasks of this bag.
+        key=lambda one: (one.slots < one.offering.slots, one.load, -one.id),
     )
     for machine in staying[: max(0, len(staying) - c.offering.max_machines)]:
         if machine.state is MachineState.REQUESTED:
