@@ -23,9 +23,17 @@ from bats.master.brain.household.notices import Came
 from bats.master.brain.household.placements import PLACEMENTS
 from bats.master.brain.household.sharing import SHARINGS
 from bats.master.brain.protocol.commands import BagOutcome, RenewLease
-from bats.master.brain.protocol.events import Limited, Order, Ordered
+from bats.master.brain.protocol.events import (
+    Borrowed,
+    Limited,
+    Order,
+    Ordered,
+    Resumed,
+    Suspended,
+)
 from bats.master.brain.protocol.graph import packed_seconds, worked_off
 from bats.master.brain.protocol.settings import Settings
+from bats.master.simulate.driver import Conditions
 from bats.master.simulate.foresight import foretell
 from bats.master.simulate.together import StartedByHand, Submission, Together
 from bats.master.simulate.workflows import layered
@@ -189,6 +197,23 @@ def test_a_free_machine_of_a_bag_that_is_closed_at_work_is_lent_no_more() -> Non
     neighbours.look(B)
     assert not neighbours.loans.lent
     assert not world.bags[B].engine.borrowed
+
+
+def test_a_free_machine_that_is_stopped_is_not_given_to_its_own_bag_as_anothers() -> None:
+    """The others that had shared it are paused; its own is, too, and soon goes on."""
+    bags = [replace(one, conditions=Conditions(stop_seconds=5.0))
+            for one in (on_one(80, 10.0), on_one(20, 10.0, 25.0))]  # fmt: skip
+    world = Together(bags, check=True, keep_events=True)
+    world.run(until=60.0)
+    assert world._neighbours.loans.lent
+    world._neighbours.close(B)
+    world.bags[A].deliver(Suspended("lunch"), 60.0)
+    world.run(until=72.0)
+    assert [one.wanted for one in world.bags[A].engine.alive()] == [False]
+    world.bags[A].deliver(Resumed(), 72.0)
+    world.run(until=1000.0)
+    assert world.bags[A].engine.run.outcome is BagOutcome.COMPLETE
+    assert not any(isinstance(event, Borrowed) for _, event in world.bags[A].history.events)
 
 
 def everybody_tries_again(loans: Loans, bag: BagId, _: object) -> None:

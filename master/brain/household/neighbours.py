@@ -237,7 +237,7 @@ class Neighbours:
     def _ask(self, bag: BagId) -> None:
         one = self.bags[bag]
         engine = one.door.engine
-        if len(self.bags) > 1:
+        if len(self.bags) > 1 or self.loans.lent:
             self.loans.look(bag, one)
         self.ask_needs(bag, one)
         if len(self.bags) == 1:
