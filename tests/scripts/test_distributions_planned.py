@@ -13,7 +13,7 @@ def test_q9_has_two_levels_for_each_of_seven_jobs_and_a_map_for_each_block() -> 
     widths = np.bincount(job.order.step)
     assert len(widths) == 14
     assert widths[0] == 3  # 700 MB
-    assert widths[6] == 1481  # 379 GB
+    assert widths[2] == 1485  # 380 GB
 
 
 def test_the_spread_is_that_with_which_the_first_level_takes_so_much_longer() -> None:
