@@ -100,7 +100,8 @@ def test_a_mistake_in_a_clouds_file(
         ("no.toml", "The clouds file no.toml is not there."),
         ("cloud.toml", "The clouds file cloud.toml is not there; did you mean clouds.toml?"),
         (".", "is a folder; name the file."),
-        ("clouds.yaml", "The name should end in .toml."),
+        ("clouds.yaml", "The clouds file clouds.yaml is not there; did you mean clouds.toml?"),
+        ("mine.yaml", "The name should end in .toml."),
     ],
 )
 def test_a_file_that_cannot_be_read(
@@ -109,6 +110,7 @@ def test_a_file_that_cannot_be_read(
     monkeypatch.chdir(tmp_path)
     if name != "no.toml":
         Path("clouds.toml").write_text(FREE)
+        Path("mine.yaml").write_text("free: 1")
     assert says in complaint(name)
 
 
