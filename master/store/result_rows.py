@@ -112,6 +112,8 @@ _attempts = Insert("INTO attempts", len(COLUMNS), "ON CONFLICT (id, attempt) DO 
 def write_results(db: sqlite3.Connection, rows: list[Result]) -> None:
     """Record the first result of each task; count later ones, and keep those that failed.
 
+    A success counts before any failure, as it does to the engine: a copy may end late.
+
     Tasks end in any order. Written in that of their numbers, rows that share a page come together:
     of a table larger than what is kept in memory that is half of the work.
     """
@@ -122,6 +124,7 @@ def write_results(db: sqlite3.Connection, rows: list[Result]) -> None:
         group.sort(key=_task)  # those of one task stay in their order
         copies = len(group) - _results(db, [flat(row) for row in group])
         if copies:
+            copies -= _take_back_failures(db, group)
             db.execute("UPDATE bags SET duplicates = duplicates + ? WHERE id = ?", (copies, bag))
             write_attempts(db, [row for row in group if _failed_beside_the_result(db, row)])
     _hold_outputs(db, rows)
@@ -135,6 +138,21 @@ def write_attempts(db: sqlite3.Connection, rows: list[Result]) -> None:
 def reopen_tasks(db: sqlite3.Connection, keys: list[tuple[int]]) -> None:
     db.executemany("INSERT OR IGNORE INTO attempts SELECT * FROM results WHERE id = ?", keys)
     db.executemany("DELETE FROM results WHERE id = ?", keys)
+
+
+def _take_back_failures(db: sqlite3.Connection, rows: list[Result]) -> int:
+    """The number of successes that are results now in place of failures."""
+    failed = "SELECT 1 FROM results WHERE id = ? AND outcome != ?"
+    taken = 0
+    for row in rows:
+        where = key(row.bag, row.task)
+        if (
+            row.outcome is Outcome.DONE
+            and db.execute(failed, (where, int(Outcome.DONE))).fetchone()
+        ):
+            reopen_tasks(db, [(where,)])
+            taken += _results(db, [flat(row)])
+    return taken
 
 
 def _failed_beside_the_result(db: sqlite3.Connection, row: Result) -> bool:

@@ -76,6 +76,25 @@ async def test_the_first_result_of_a_task_stays_and_later_ones_are_counted(
         assert reader.bag(B2).duplicates == 0
 
 
+async def test_a_success_that_comes_after_a_failure_for_good_is_the_result(
+    folder: Path, finished: Make, bag_row: MakeBag
+):
+    """A copy on a machine that was not heard of: the engine counts its task as done."""
+    store = Store(folder, "1.0")
+    store.bag(bag_row(1))
+    store.results([finished(1, 5, 2, Outcome.FAILED), finished(1, 6, 2, Outcome.FAILED)])
+    await store.committed()
+    store.results([finished(1, 5, 1), finished(1, 6, 3, Outcome.FAILED)])
+    await store.close()
+    with store.reader() as reader:
+        assert reader.outcomes(B1) == {Outcome.DONE: 1, Outcome.FAILED: 1}
+        assert [row.outcome for row in reader.story(B1, TaskId(5))] == [
+            Outcome.DONE,
+            Outcome.FAILED,
+        ]
+        assert reader.bag(B1).duplicates == 1
+
+
 async def test_a_task_tells_its_story_of_failures_and_result(folder: Path, finished: Make):
     store = Store(folder, "1.0")
     store.attempts([finished(1, 4, 1, Outcome.FAILED, excerpt="no such file")])
