@@ -6,6 +6,7 @@ from typing import Final
 
 from bats.common.messages import BagId, Outcome
 from bats.common.records import dataclass
+from bats.common.units import counted
 from bats.master.brain.protocol.graph import Graph
 from bats.master.brain.views.told.view import StepView
 from bats.master.report.svg import Drawing, duration
@@ -156,7 +157,7 @@ def order_drawn(graph: Graph, width: float) -> str:
             for link in one["after"]
         )
         drawn.dot(left, k * _ROW + 11, 4, "use-task", f"{one['name']}: after {waits or 'nothing'}")
-        tasks = f"{one['tasks']:,} task{'s' if one['tasks'] != 1 else ''}"
+        tasks = counted(one["tasks"], "task")
         drawn.words(left + 10, k * _ROW + 15, f"{one['name'][:30]}  · {tasks}")
     return drawn.text()
 

@@ -124,7 +124,7 @@ def write_results(db: sqlite3.Connection, rows: list[Result]) -> None:
         group.sort(key=_task)  # those of one task stay in their order
         copies = len(group) - _results(db, [flat(row) for row in group])
         if copies:
-            copies -= _take_back_failures(db, group)
+            copies -= _put_before_failures(db, group)
             db.execute("UPDATE bags SET duplicates = duplicates + ? WHERE id = ?", (copies, bag))
             write_attempts(db, [row for row in group if _failed_beside_the_result(db, row)])
     _hold_outputs(db, rows)
@@ -140,26 +140,26 @@ def reopen_tasks(db: sqlite3.Connection, keys: list[tuple[int]]) -> None:
     db.executemany("DELETE FROM results WHERE id = ?", keys)
 
 
-def _take_back_failures(db: sqlite3.Connection, rows: list[Result]) -> int:
+def _put_before_failures(db: sqlite3.Connection, rows: list[Result]) -> int:
     """The number of successes that are results now in place of failures."""
-    failed = "SELECT 1 FROM results WHERE id = ? AND outcome != ?"
-    taken = 0
-    for row in rows:
-        where = key(row.bag, row.task)
-        if (
-            row.outcome is Outcome.DONE
-            and db.execute(failed, (where, int(Outcome.DONE))).fetchone()
-        ):
-            reopen_tasks(db, [(where,)])
-            taken += _results(db, [flat(row)])
-    return taken
+    late = [
+        row for row in rows if row.outcome is Outcome.DONE and _recorded(db, row)[1] != Outcome.DONE
+    ]
+    reopen_tasks(db, [(key(row.bag, row.task),) for row in late])
+    return _results(db, [flat(row) for row in late])
 
 
 def _failed_beside_the_result(db: sqlite3.Connection, row: Result) -> bool:
-    recorded = db.execute(
-        "SELECT attempt FROM results WHERE id = ?", (key(row.bag, row.task),)
-    ).fetchone()[0]
-    return bool(recorded != row.attempt and row.outcome != Outcome.DONE)
+    return bool(_recorded(db, row)[0] != row.attempt and row.outcome != Outcome.DONE)
+
+
+def _recorded(db: sqlite3.Connection, row: Result) -> tuple[int, int]:
+    """The attempt and the outcome of the result that its task has."""
+    where = key(row.bag, row.task)
+    found: tuple[int, int] = db.execute(
+        "SELECT attempt, outcome FROM results WHERE id = ?", (where,)
+    ).fetchone()
+    return found
 
 
 def _hold_outputs(db: sqlite3.Connection, rows: list[Result]) -> None:
